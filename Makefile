@@ -1,0 +1,106 @@
+# make test and make demo work on a machine with Python 3.11 or newer, a compiler and package managers.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+TORCH ?= torch==2.13.0
+PIP_ARGS ?=
+PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 30
+
+VENV := .venv
+PY := $(VENV)/bin/python
+BUILD := build/python
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
+
+.PHONY: help test demo build check lint format test-cpp test-torch test-python bench-capture fuzz tidy clean setup
+
+help:
+	@echo "make test           set up, build, run every check and test"
+	@echo "make demo           set up, build, run examples/demo.py"
+	@echo "make build          set up, build the extension into $(VENV)"
+	@echo "make check          the checks without tests: rooms, sizes, ruff, clang-format"
+	@echo "make lint           make check and clang-tidy (needs clang-tidy)"
+	@echo "make format         rewrite the sources in the house format"
+	@echo "make test-cpp       C++ tests of the torch-free rooms, under sanitizers"
+	@echo "make test-torch     C++ tests of the rooms that need libtorch"
+	@echo "make test-python    pytest; one test: make test-python PYTEST_ARGS='-k name'"
+	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
+	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
+	@echo "make clean          remove build/ and $(VENV)"
+
+# --- set-up: each step leaves a stamp, so that it runs once ---------------------------------------------------------
+
+setup: $(VENV)/.packages
+
+$(VENV)/.system: tools/system_packages.sh
+	tools/system_packages.sh $(PYTHON)
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.torch: $(VENV)/.system
+	$(PY) -m pip install $(PIP_ARGS) -q '$(TORCH)' numpy
+	touch $@
+
+$(VENV)/.packages: $(VENV)/.torch pyproject.toml tools/list_requirements.py
+	$(PY) tools/list_requirements.py > $(VENV)/requirements.txt
+	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/requirements.txt
+	touch $@
+
+# --- build ----------------------------------------------------------------------------------------------------------
+
+# An editable install that also builds the C++ tests, in a folder that stays: a second run compiles only what changed.
+build: setup
+	$(PY) -m pip install -q --no-build-isolation --no-deps -e . \
+	  -Cbuild-dir=$(BUILD) -Ccmake.define.BUILD_TESTING=ON -Ccmake.define.MODELPORT_TORCH_TESTS_ONLY=ON
+
+# --- checks and tests -----------------------------------------------------------------------------------------------
+
+test: check test-cpp test-torch test-python
+	@echo "all checks and tests passed"
+
+check: setup
+	$(PY) tools/check_rooms.py
+	$(PY) tools/check_size.py
+	ruff check .
+	ruff format --check .
+	clang-format --dry-run -Werror $(CPP_FILES)
+
+test-cpp: setup
+	cmake --workflow --preset dev
+
+test-torch: build
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
+
+test-python: build
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+demo: build
+	$(PY) examples/demo.py
+
+bench-capture: build
+	$(PY) bench/bench_capture.py
+
+# --- upkeep ---------------------------------------------------------------------------------------------------------
+
+format: setup
+	ruff check --fix .
+	ruff format .
+	clang-format -i $(CPP_FILES)
+
+lint: check tidy
+
+tidy: setup
+	cmake --workflow --preset tidy
+
+fuzz: setup
+	tools/fuzz.sh $(FUZZ_SECONDS)
+
+clean:
+	rm -rf build $(VENV)

@@ -1,0 +1,27 @@
+# Flags of our own targets, carried by one interface target so that nothing leaks into third-party code.
+find_program(MODELPORT_CCACHE ccache)
+if(MODELPORT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${MODELPORT_CCACHE}")
+endif()
+
+add_library(modelport_flags INTERFACE)
+target_compile_options(modelport_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+if(MODELPORT_WERROR)
+  target_compile_options(modelport_flags INTERFACE -Werror)
+endif()
+
+if(MODELPORT_SANITIZE)
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(modelport_flags INTERFACE ${sanitizers})
+  target_link_options(modelport_flags INTERFACE ${sanitizers})
+endif()
+
+if(MODELPORT_LIBFUZZER)
+  # The rooms are instrumented for coverage; only the fuzz targets get libFuzzer's main.
+  target_compile_options(modelport_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(modelport_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+if(MODELPORT_TIDY)
+  find_program(MODELPORT_CLANG_TIDY NAMES clang-tidy clang-tidy-19 clang-tidy-18 clang-tidy-17 clang-tidy-16 REQUIRED)
+endif()

@@ -1,0 +1,63 @@
+# Every third-party library, with the room that uses it. System packages first; torch comes from the Python
+# interpreter's own package, so that the extension matches the torch it will be loaded next to.
+
+# fmt: used by base and everything above it. Header-only, so that it never meets the copy inside libtorch.
+find_package(fmt REQUIRED)
+
+# nlohmann_json: used by base (json files), weights (safetensors headers), backends/pt2 (the program).
+find_package(nlohmann_json 3.9 REQUIRED)
+
+# minizip and zlib: used by backends/pt2 (the archive).
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(minizip REQUIRED IMPORTED_TARGET minizip)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+
+# doctest: used by the tests of every room.
+if(BUILD_TESTING)
+  find_package(doctest REQUIRED)
+endif()
+
+# Threads: used by the tests of capture (two captures in two threads).
+find_package(Threads REQUIRED)
+
+# libtorch: used by capture and the binding, and by nothing else. Taken by path from the interpreter's torch package:
+# find_package(Torch) would look for CUDA, MKL and protobuf for a minute and force flags on every target.
+if(MODELPORT_WITH_TORCH)
+  find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+  if(NOT "${MODELPORT_TORCH_OF}" STREQUAL "${Python_EXECUTABLE}" OR NOT EXISTS "${MODELPORT_TORCH_DIR}")
+    execute_process(
+      COMMAND "${Python_EXECUTABLE}" -c
+              "import os, torch; print(os.path.dirname(torch.__file__), int(torch.compiled_with_cxx11_abi()), torch.__version__, sep=';')"
+      OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_VARIABLE why)
+    if(failed)
+      message(FATAL_ERROR "MODELPORT_WITH_TORCH needs torch in ${Python_EXECUTABLE}, but importing it failed:\n${why}")
+    endif()
+    list(GET found 0 torch_dir)
+    list(GET found 1 torch_abi)
+    list(GET found 2 torch_version)
+    set(MODELPORT_TORCH_OF "${Python_EXECUTABLE}" CACHE INTERNAL "interpreter that the torch facts came from")
+    set(MODELPORT_TORCH_DIR "${torch_dir}" CACHE INTERNAL "torch package folder")
+    set(MODELPORT_TORCH_ABI "${torch_abi}" CACHE INTERNAL "_GLIBCXX_USE_CXX11_ABI of torch")
+    set(MODELPORT_TORCH_VERSION "${torch_version}" CACHE INTERNAL "torch version")
+  endif()
+  message(STATUS "torch ${MODELPORT_TORCH_VERSION} in ${MODELPORT_TORCH_DIR}")
+
+  foreach(part torch_cpu c10 torch_python)
+    add_library(torch_${part} SHARED IMPORTED)
+    set_target_properties(torch_${part} PROPERTIES IMPORTED_LOCATION "${MODELPORT_TORCH_DIR}/lib/lib${part}.so")
+  endforeach()
+
+  add_library(Torch::Torch INTERFACE IMPORTED)
+  target_include_directories(Torch::Torch SYSTEM INTERFACE
+    "${MODELPORT_TORCH_DIR}/include" "${MODELPORT_TORCH_DIR}/include/torch/csrc/api/include")
+  target_compile_definitions(Torch::Torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${MODELPORT_TORCH_ABI})
+  # Not libtorch.so: it adds nothing but libtorch_cuda, which a CUDA build of torch loads by itself. Such a build also
+  # refers to CUDA libraries that the linker cannot see, hence --allow-shlib-undefined.
+  target_link_libraries(Torch::Torch INTERFACE torch_torch_cpu torch_c10)
+  target_link_options(Torch::Torch INTERFACE -Wl,--allow-shlib-undefined)
+
+  # With Python's own casters (torch/csrc/utils/pybind.h); pybind11 is the copy torch ships, so that both sides of a
+  # cast agree on its internals.
+  add_library(Torch::Python INTERFACE IMPORTED)
+  target_link_libraries(Torch::Python INTERFACE torch_torch_python Torch::Torch Python::Module)
+endif()

@@ -1,0 +1,88 @@
+# A room is a folder of src/: one static library, one test binary, and one binary for each fuzz target in it.
+
+# modelport_room(<name> DEPS <rooms...> [SYSTEM <third-party targets...>])
+#   src/<name>/**/*.cc          -> library modelport_<name> (an interface library while there is no source)
+#   src/<name>/**/*_test.cc     -> <name>_test, when BUILD_TESTING
+#   src/<name>/**/fuzz_*.cc     -> fuzz_*, when BUILD_TESTING
+# A slash in the name becomes an underscore: backends/pt2 gives modelport_backends_pt2 and backends_pt2_test.
+function(modelport_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "DEPS;SYSTEM")
+  string(REPLACE "/" "_" flat "${name}")
+  set(target "modelport_${flat}")
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${name}/*.cc")
+  set(tests ${sources})
+  set(fuzzers ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER fuzzers INCLUDE REGEX "/fuzz_[^/]*\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test\\.cc|/fuzz_[^/]*\\.cc)$")
+
+  set(links ${room_SYSTEM})
+  foreach(dep IN LISTS room_DEPS)
+    string(REPLACE "/" "_" dep "${dep}")
+    list(APPEND links "modelport_${dep}")
+  endforeach()
+
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${target} PUBLIC ${links} PRIVATE modelport_flags)
+    modelport_tidy(${target})
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${target} INTERFACE ${links})
+  endif()
+
+  set(sees_torch OFF)
+  if("Torch::Torch" IN_LIST room_SYSTEM)
+    set(sees_torch ON)
+  endif()
+  if(BUILD_TESTING AND (sees_torch OR NOT MODELPORT_TORCH_TESTS_ONLY))
+    if(tests AND NOT MODELPORT_LIBFUZZER)
+      modelport_test(${flat}_test ${target} ${tests})
+    endif()
+    foreach(source IN LISTS fuzzers)
+      modelport_fuzz_target(${target} "${source}")
+    endforeach()
+  endif()
+endfunction()
+
+function(modelport_tidy target)
+  if(MODELPORT_TIDY)
+    set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "${MODELPORT_CLANG_TIDY};--quiet")
+  endif()
+endfunction()
+
+# Tests run in the repository root, so that they name files as tests/... and no path of this machine is compiled in.
+function(modelport_test name library)
+  set(main "${PROJECT_BINARY_DIR}/doctest_main.cc")
+  if(NOT EXISTS "${main}")
+    file(WRITE "${main}" "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n")
+  endif()
+  if(NOT TARGET modelport_doctest_main)
+    add_library(modelport_doctest_main OBJECT "${main}")
+    target_link_libraries(modelport_doctest_main PUBLIC doctest::doctest PRIVATE modelport_flags)
+  endif()
+  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:modelport_doctest_main>)
+  target_link_libraries(${name} PRIVATE ${library} modelport_flags doctest::doctest Threads::Threads)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+endfunction()
+
+# The same source serves libFuzzer (make fuzz) and a plain driver that replays tests/corpus/<target>/ and a fixed
+# sequence of mutations of it in every test run.
+function(modelport_fuzz_target library source)
+  cmake_path(GET source STEM name)
+  if(MODELPORT_LIBFUZZER)
+    add_executable(${name} "${source}")
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE ${library} modelport_flags)
+    return()
+  endif()
+  add_executable(${name} "${source}" "${PROJECT_SOURCE_DIR}/tools/fuzz_replay.cc")
+  target_link_libraries(${name} PRIVATE ${library} modelport_flags)
+  add_test(NAME ${name} COMMAND ${name} "tests/corpus/${name}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS fuzz
+    ENVIRONMENT "MODELPORT_FUZZ_CRASH=${PROJECT_BINARY_DIR}/crash-${name}.bin")
+endfunction()

@@ -1,0 +1,28 @@
+// A captured program as Python holds it: the graph, the tensors behind its weights, and what the capture saw.
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+#include <vector>
+
+#include "capture/interpreter.h"
+#include "ir/graph.h"
+
+namespace modelport::binding {
+
+namespace py = pybind11;
+
+struct Program {
+  ir::Graph graph;
+  capture::WeightTensors weights;
+  std::vector<shape::Guard> guards;      // all that were met, those that became ranges included
+  shape::Substitution replacements;      // symbols that guards unified or pinned
+};
+
+void bind_program(py::module_& module);
+void bind_session(py::module_& module);
+void bind_errors(py::module_& module);
+void bind_symbols(py::module_& module);
+void bind_pt2(py::module_& module);
+
+}  // namespace modelport::binding

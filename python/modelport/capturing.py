@@ -1,0 +1,162 @@
+"""`capture(model, inputs)`: run the model once on example inputs and get the graph of what it computed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from . import core
+from .captured import Captured
+from .dynamic import Axes, axes_for
+from .errors import ExportError, problem
+from .interception import intercepted
+from .model_state import unchanged
+from .place import model_line
+from .structure import Flat, flatten, plain_spec, unflatten
+
+_LABELS = ("labels", "future_values", "return_loss")
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def capture(
+    model: torch.nn.Module | Callable[..., Any],
+    inputs: Mapping[str, Any] | tuple[Any, ...],
+    *,
+    dynamic: bool = False,
+    dynamic_shapes: Any = None,
+    test_guards: bool = True,
+) -> Captured:
+    """Captures a model, or any callable on tensors, as a graph that computes the same.
+
+    `inputs` are keyword arguments (a mapping) or positional ones (a tuple); nested structures and caches are fine.
+    `dynamic=True` makes every axis longer than 1 symbolic; `dynamic_shapes` says it axis by axis, in the forms that
+    `torch.export` takes, with plain strings as names too. With `test_guards`, a condition that the model asked of a size
+    is tried out at a size on its other side and dropped where it makes no difference.
+    """
+    kwargs = _as_keywords(model, inputs)
+    _check_inputs(model, kwargs)
+    flat = flatten(kwargs)
+    axes = axes_for(flat, dynamic=dynamic, dynamic_shapes=dynamic_shapes)
+    captured = capture_once(model, flat, axes)
+    if test_guards and axes.symbols:
+        from .guards import tested
+
+        captured = tested(model, captured, axes)
+    axes.report_pinned(captured)
+    return captured
+
+
+def capture_once(model: Any, flat: Flat, axes: Axes) -> Captured:
+    """One capture at the sizes of `flat`, its guards as the model made them."""
+    session = core.Session()
+    for symbol in axes.symbols.values():
+        session.declare(symbol.name, symbol.hint(flat), symbol.low, symbol.high)
+    module = model if isinstance(model, torch.nn.Module) else None
+    leaves = [
+        session.add_input(name, leaf, axes.of(name, leaf)) if isinstance(leaf, torch.Tensor) else leaf
+        for name, leaf in zip(flat.names, flat.leaves, strict=True)
+    ]
+    if module is not None:
+        _name_weights(session, module)
+    rng = torch.get_rng_state()
+    try:
+        with torch.no_grad(), unchanged(module, session.protect), intercepted():
+            session.start()
+            try:
+                output = _call(session, model, unflatten(leaves, flat.spec))
+                result = flatten(output)
+                in_graph = [_add_output(session, n, v) for n, v in zip(result.names, result.leaves, strict=True)]
+                spec = plain_spec(result.spec)
+            finally:
+                session.stop()
+    finally:
+        session.restore()
+        torch.set_rng_state(rng)
+    constants = [None if inside else leaf for inside, leaf in zip(in_graph, result.leaves, strict=True)]
+    reals = [core.real_tensor(v) if isinstance(v, torch.Tensor) else v for v in result.leaves]
+    program = session.finish(_graph_name(model))
+    return Captured(program, flat, Flat(result.names, constants, spec), in_graph, reals)
+
+
+def _call(session: Any, model: Any, kwargs: dict[str, Any]) -> Any:
+    positional = [kwargs.pop(name) for name in list(kwargs) if name.startswith("*")]
+    try:
+        return model(*positional, **kwargs)
+    except ExportError:
+        raise
+    except Exception as error:
+        session.take_error()  # raises ours, if the failure began in the recorder
+        where = model_line(error)
+        raise problem(
+            "E0205",
+            f"the model failed on these inputs: {type(error).__name__}: {error}",
+            "check that the model runs on them: model(**inputs)",
+            where=where,
+        ) from error
+
+
+def _add_output(session: Any, name: str, leaf: Any) -> bool:
+    if not isinstance(leaf, (torch.Tensor, *_SYMBOLS)):
+        return False
+    session.add_output(name, leaf)
+    return True
+
+
+def _name_weights(session: Any, module: torch.nn.Module) -> None:
+    for path, child in module.named_modules():
+        session.name_module(child, path or type(child).__name__)
+        prefix = f"{path}." if path else ""
+        for name, parameter in child._parameters.items():
+            if parameter is not None:
+                session.add_weight(prefix + name, parameter, "parameter")
+        for name, buffer in child._buffers.items():
+            if buffer is not None:
+                saved = name not in child._non_persistent_buffers_set
+                session.add_weight(prefix + name, buffer, "buffer" if saved else "buffer_not_saved")
+
+
+def _as_keywords(model: Any, inputs: Any) -> dict[str, Any]:
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    if isinstance(inputs, torch.Tensor):
+        inputs = (inputs,)
+    names = [p.name for p in _parameters(model) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names += [f"*{i}" for i in range(len(names), len(inputs))]
+    return dict(zip(names, inputs, strict=False))
+
+
+def _parameters(model: Any) -> list[inspect.Parameter]:
+    function = model.forward if isinstance(model, torch.nn.Module) else model
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _check_inputs(model: Any, kwargs: dict[str, Any]) -> None:
+    for label in _LABELS:
+        if kwargs.get(label) is not None and kwargs[label] is not False:
+            raise problem("E0301", f"the inputs have '{label}': a loss cannot be exported", f"inputs.pop('{label}')")
+    if isinstance(model, torch.nn.Module) and model.training:
+        raise problem("E0301", "the model is in training mode, where dropout makes values random", "model.eval()")
+    parameters = _parameters(model)
+    if not parameters or any(p.kind == p.VAR_KEYWORD for p in parameters):
+        return
+    known = {p.name for p in parameters}
+    unknown = [name for name in kwargs if name not in known and not name.startswith("*")]
+    if unknown:
+        raise problem(
+            "E0301",
+            f"the model takes no input {', '.join(map(repr, unknown))}",
+            f"it takes: {', '.join(p.name for p in parameters)}",
+        )
+
+
+def _graph_name(model: Any) -> str:
+    if isinstance(model, torch.nn.Module):
+        config = getattr(model, "config", None)
+        return getattr(config, "model_type", None) or type(model).__name__
+    return getattr(model, "__name__", type(model).__name__)

@@ -1,0 +1,112 @@
+"""Guards are tested, not believed: a condition that the model asked of a size is tried at a size on its other side.
+
+Most conditions change nothing (`seq > 1 and mask is None`, with a mask given): the capture there gives the same graph, and
+the guard is dropped. Where the graphs differ, the one that is right at both sizes by value is kept, or the guard stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .captured import Captured
+from .dynamic import Axes
+from .errors import ExportError
+from .structure import Flat
+
+
+def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
+    narrowed = _narrowed(captured)
+    if not narrowed:
+        return captured
+    other = _capture_at(model, captured, axes, narrowed)
+    if other is not None and captured.program.same_as(other.program):
+        return _widened(captured, narrowed)
+    for name, size in narrowed.items():
+        if len(narrowed) > 1 or other is None:
+            other = _capture_at(model, captured, axes, {name: size})
+        captured = _decided(captured, other, {name: size})
+        other = None
+    return captured
+
+
+def _narrowed(captured: Captured) -> dict[str, int]:
+    """Dimensions of the inputs that guards narrowed, with a size on the other side of the nearest bound."""
+    sizes = {}
+    for dim in captured.program.dims():
+        if dim["from_data"]:
+            continue
+        if dim["lo"] > dim["declared_lo"]:
+            sizes[dim["name"]] = dim["lo"] - 1
+        elif dim["hi"] is not None and (dim["declared_hi"] is None or dim["hi"] < dim["declared_hi"]):
+            sizes[dim["name"]] = dim["hi"] + 1
+    return {name: size for name, size in sizes.items() if size < 4096}
+
+
+def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int]) -> Captured | None:
+    from .capturing import capture_once
+
+    try:
+        return capture_once(model, _resized(captured, sizes), axes)
+    except (ExportError, RuntimeError, ValueError, IndexError):
+        return None  # the model itself does not run at this size: the guard is real
+
+
+def _resized(captured: Captured, sizes: dict[str, int]) -> Flat:
+    """The example inputs at other sizes: rows repeat or are cut off, so that values stay admissible."""
+    flat = captured.inputs
+    shapes = iter(captured.program.input_sizes(sizes))
+    leaves = [_at_shape(leaf, next(shapes)) if isinstance(leaf, torch.Tensor) else leaf for leaf in flat.leaves]
+    return Flat(flat.names, leaves, flat.spec)
+
+
+def _at_shape(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
+    for axis, size in enumerate(shape):
+        if tensor.shape[axis] != size:
+            tensor = tensor.index_select(axis, torch.arange(size) % max(tensor.shape[axis], 1))
+    return tensor
+
+
+def _decided(captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
+    if other is None:
+        return captured
+    if captured.program.same_as(other.program) or _agrees(captured, other, sizes):
+        return _widened(captured, sizes)
+    if _agrees(other, captured, sizes):
+        example = Captured(other.program, captured.inputs, captured.outputs, captured.in_graph, captured.example_outputs)
+        return _widened(example, sizes)
+    return captured
+
+
+def _agrees(captured: Captured, other: Captured, sizes: dict[str, int]) -> bool:
+    """Whether the graph gives, on the inputs of the other capture, the values that the model gave there."""
+    trial = captured.program.copy()
+    _set_ranges(trial, sizes)
+    tensors = [leaf for leaf in other.inputs.leaves if isinstance(leaf, torch.Tensor)]
+    try:
+        rng = torch.get_rng_state()
+        values, _ = trial.run(tensors, None)
+        torch.set_rng_state(rng)
+    except (ExportError, RuntimeError):
+        return False
+    got = [v for v in values if isinstance(v, torch.Tensor)]
+    want = other.real_example_outputs()
+    return len(got) == len(want) and all(
+        a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, atol=1e-4, rtol=1e-4, equal_nan=True)
+        for a, b in zip(got, want, strict=True)
+    )
+
+
+def _widened(captured: Captured, sizes: dict[str, int]) -> Captured:
+    _set_ranges(captured.program, sizes)
+    return captured
+
+
+def _set_ranges(program: Any, sizes: dict[str, int]) -> None:
+    """The range as far as it was tried: down to the declared bound if the size is below it, else without an upper one."""
+    for dim in program.dims():
+        if dim["name"] not in sizes:
+            continue
+        size = sizes[dim["name"]]
+        below = size < dim["lo"]
+        program.set_range(dim["name"], size if below else dim["lo"], dim["hi"] if below else dim["declared_hi"])

@@ -1,0 +1,206 @@
+"""What Python code can do with tensors and symbols past the dispatcher, made visible to the recorder during a capture.
+
+The replacements are process-wide while any capture runs, and act only in a thread that records."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from . import core
+from ._modelport import (
+    concerns_graph,
+    enter_module,
+    is_recording,
+    leave_module,
+    sym_is_ours,
+    sym_round,
+    sym_trunc,
+)
+
+_lock = threading.Lock()
+_depth = 0
+_originals: list[tuple[Any, str, Any]] = []
+
+
+@contextmanager
+def intercepted() -> Iterator[None]:
+    """Installs the replacements for the first capture, removes them after the last."""
+    global _depth
+    with _lock:
+        _depth += 1
+        if _depth == 1:
+            _install()
+    try:
+        yield
+    finally:
+        with _lock:
+            _depth -= 1
+            if _depth == 0:
+                _remove()
+
+
+def _install() -> None:
+    for owner, name, make in _REPLACEMENTS:
+        original = vars(owner).get(name, getattr(owner, name))
+        _originals.append((owner, name, original))
+        setattr(owner, name, make(original))
+
+
+def _remove() -> None:
+    while _originals:
+        owner, name, original = _originals.pop()
+        setattr(owner, name, original)
+
+
+def _module_call(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Which module is running, for the module path of each node."""
+
+    def __call__(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if not enter_module(self):
+            return original(self, *args, **kwargs)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            leave_module()
+
+    return __call__
+
+
+def _tolist(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Elements of a traced tensor become symbols, one each."""
+
+    def tolist(self: torch.Tensor) -> Any:
+        if not is_recording() or not concerns_graph(self):
+            return original(self)
+        if self.dim() == 0:
+            return self.item()
+        return [tolist(row) for row in self.unbind(0)]
+
+    return tolist
+
+
+def _reads_data(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Code that takes the data away into numpy: the graph is right only for the same data."""
+
+    def read(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if is_recording() and concerns_graph(self) and self.numel() > 0:
+            bool((self == core.real_tensor(self).detach().clone()).all())
+        return shown(self, *args, **kwargs)
+
+    shown = _shows_data(original)
+    return read
+
+
+def _shows_data(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Text for people: from the real tensor, and without a trace in the graph."""
+
+    def show(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not is_recording():
+            return original(self, *args, **kwargs)
+        pause = core.Paused()
+        try:
+            return original(core.real_tensor(self), *args, **kwargs)
+        finally:
+            del pause
+
+    return show
+
+
+def _symbol_hash(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __hash__(self: Any) -> int:
+        return hash(str(self)) if sym_is_ours(self.node) else original(self)
+
+    return __hash__
+
+
+def _float_trunc(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __trunc__(self: Any) -> Any:
+        return torch.SymInt(sym_trunc(self.node)) if sym_is_ours(self.node) else original(self)
+
+    return __trunc__
+
+
+def _float_round(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __round__(self: Any, ndigits: int | None = None) -> Any:
+        if not sym_is_ours(self.node):
+            return original(self, ndigits)
+        return torch.SymInt(sym_round(self.node)) if ndigits is None else round(float(self), ndigits)
+
+    return __round__
+
+
+def _plain_causal(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`q_len > 1 and mask is None` is a symbol when it is false, and attention takes only a bool."""
+
+    def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(kwargs.get("is_causal"), torch.SymBool):
+            kwargs["is_causal"] = bool(kwargs["is_causal"])
+        return original(*args, **kwargs)
+
+    return scaled_dot_product_attention
+
+
+def _tensor_of_symbols(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.tensor([batch, 4])` would read the symbols' values; it becomes a stack of scalars instead."""
+
+    def tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_recording() or not _holds_symbols(data):
+            return original(data, *args, **kwargs)
+        kwargs.pop("requires_grad", None)
+        kwargs.pop("pin_memory", None)
+        return _stacked(data, kwargs.get("dtype"), kwargs.get("device"))
+
+    return tensor
+
+
+def _holds_symbols(data: Any) -> bool:
+    if isinstance(data, torch.SymInt | torch.SymFloat | torch.SymBool):
+        return True
+    if isinstance(data, torch.Tensor):
+        return concerns_graph(data)
+    return isinstance(data, list | tuple) and any(_holds_symbols(item) for item in data)
+
+
+def _stacked(data: Any, dtype: torch.dtype | None, device: Any) -> torch.Tensor:
+    if isinstance(data, torch.Tensor):
+        return data.detach().clone().to(dtype or data.dtype)
+    if isinstance(data, list | tuple):
+        rows = [_stacked(item, dtype, device) for item in data]
+        if dtype is None and len({row.dtype for row in rows}) > 1:
+            common = rows[0].dtype
+            for row in rows[1:]:
+                common = torch.promote_types(common, row.dtype)
+            rows = [row.to(common) for row in rows]
+        return torch.stack(rows)
+    if dtype is None:
+        dtype = torch.float32 if isinstance(data, float | torch.SymFloat) else torch.int64
+        dtype = torch.bool if isinstance(data, bool | torch.SymBool) else dtype
+    return torch.full((), data, dtype=dtype, device=device)
+
+
+def _true_flag(_original: bool) -> bool:
+    return True
+
+
+_REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
+    (torch.nn.Module, "__call__", _module_call),
+    (torch.Tensor, "tolist", _tolist),
+    (torch.Tensor, "numpy", _reads_data),
+    (torch.Tensor, "__array__", _reads_data),
+    (torch.Tensor, "__repr__", _shows_data),
+    (torch.Tensor, "__format__", _shows_data),
+    (torch.SymInt, "__hash__", _symbol_hash),
+    (torch.SymFloat, "__hash__", _symbol_hash),
+    (torch.SymFloat, "__trunc__", _float_trunc),
+    (torch.SymFloat, "__round__", _float_round),
+    (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),
+    (torch, "tensor", _tensor_of_symbols),
+    # transformers and torch take their export-friendly branches where these are set.
+    (torch.compiler, "_is_exporting_flag", _true_flag),
+    (torch.compiler, "_is_compiling_flag", _true_flag),
+]

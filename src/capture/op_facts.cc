@@ -1,0 +1,189 @@
+#include "capture/op_facts.h"
+
+#include <ATen/core/type_factory.h>
+#include <ATen/core/jit_type.h>
+
+#include <array>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace modelport::capture {
+
+namespace {
+
+struct Special {
+  std::string_view name;
+  Handling handling;
+};
+
+// Operators that the recorder answers itself, because they ask about data, memory or metadata rather than compute.
+constexpr std::array kSpecial{
+    Special{"aten._local_scalar_dense", Handling::read_number},
+    Special{"aten._to_copy", Handling::cast},
+    Special{"aten.alias", Handling::identity},
+    Special{"aten.copy_", Handling::copy},
+    Special{"aten.detach", Handling::identity},
+    Special{"aten.detach_", Handling::reshape_self},
+    Special{"aten.equal", Handling::equal},
+    Special{"aten.is_nonzero", Handling::read_truth},
+    Special{"aten.item", Handling::read_number},
+    Special{"aten.lift", Handling::identity},
+    Special{"aten.lift_fresh", Handling::identity},
+    Special{"aten.resize_", Handling::refuse},
+    Special{"aten.set_", Handling::refuse},
+    Special{"aten.set_.source_Tensor", Handling::refuse},
+    Special{"aten.size.int", Handling::size},
+    Special{"aten.squeeze_", Handling::reshape_self},
+    Special{"aten.squeeze_.dim", Handling::reshape_self},
+    Special{"aten.sym_size.int", Handling::size},
+    Special{"aten.t_", Handling::reshape_self},
+    Special{"aten.to.device", Handling::cast},
+    Special{"aten.to.dtype", Handling::cast},
+    Special{"aten.to.dtype_layout", Handling::cast},
+    Special{"aten.to.other", Handling::cast},
+    Special{"aten.transpose_", Handling::reshape_self},
+    Special{"aten.unsqueeze_", Handling::reshape_self},
+};
+
+// In-place operators whose functional form has another name.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kRenamed{{
+    {"aten.bernoulli_.float", "aten.bernoulli.p"},
+    {"aten.normal_", "aten.normal_functional"},
+    {"aten.squeeze_", "aten.squeeze"},
+    {"aten.transpose_", "aten.transpose.int"},
+    {"aten.unsqueeze_", "aten.unsqueeze"},
+    {"aten.zero_", "aten.zeros_like"},
+}};
+
+ArgKind kind_of(const c10::Argument& argument) {
+  const c10::Type* type = argument.real_type().get();
+  if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
+  if (argument.name() == "pin_memory") return ArgKind::pin_memory;
+  switch (type->kind()) {
+    case c10::TypeKind::ScalarTypeType: return ArgKind::dtype;
+    case c10::TypeKind::LayoutType: return ArgKind::layout;
+    case c10::TypeKind::MemoryFormatType: return ArgKind::memory_format;
+    case c10::TypeKind::DeviceObjType: return ArgKind::device;
+    case c10::TypeKind::GeneratorType: return ArgKind::generator;
+    default: return ArgKind::plain;
+  }
+}
+
+bool is_tensor_type(const c10::Argument& argument) {
+  const c10::Type* type = argument.real_type().get();
+  if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
+  return type->kind() == c10::TypeKind::TensorType;
+}
+
+std::string base_name(const c10::OperatorHandle& op) {
+  std::string name = op.operator_name().name;
+  const auto colons = name.find("::");
+  return name.substr(0, colons) + "." + name.substr(colons + 2);
+}
+
+/// The functional operator with the same arguments but those that are only written to.
+std::string functional_name(const c10::OperatorHandle& op, const OpFacts& facts) {
+  const std::string own = dotted_name(op.operator_name());
+  for (const auto& [from, to] : kRenamed) {
+    if (own == from) return std::string(to);
+  }
+  std::string base = base_name(op);
+  const std::string& overload = op.operator_name().overload_name;
+  const bool in_place = base.ends_with("_") && !base.ends_with("__");
+  if (in_place) {
+    base.pop_back();
+  } else if (base.starts_with("aten.__i") && base.ends_with("__")) {
+    base.erase(7, 1);  // __ior__ -> __or__
+  }
+  std::string best = overload.empty() ? base : base + "." + overload;
+  const bool has_out = std::any_of(facts.args.begin(), facts.args.end(), [](const ArgFacts& a) { return a.out_only; });
+  if (!has_out) return best;
+  // "add.out" is the out= form of "add.Tensor", "cumsum.out" of "cumsum": the one whose arguments match.
+  for (const auto& other : c10::Dispatcher::singleton().getAllOpNames()) {
+    if (other.name != op.operator_name().name || other.overload_name == overload) continue;
+    const auto handle = c10::Dispatcher::singleton().findSchema(other);
+    if (!handle) continue;
+    const auto& theirs = handle->schema().arguments();
+    std::vector<std::string> wanted;
+    for (const ArgFacts& a : facts.args) {
+      if (!a.out_only) wanted.push_back(a.name);
+    }
+    if (theirs.size() < wanted.size()) continue;
+    bool same = true;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      same = same && theirs[i].name() == wanted[i] &&
+             *theirs[i].type() == *op.schema().arguments()[i].type();
+    }
+    if (same) return dotted_name(other);
+  }
+  return best;
+}
+
+OpFacts read_facts(const c10::OperatorHandle& op) {
+  OpFacts facts;
+  for (const c10::Argument& argument : op.schema().arguments()) {
+    const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    facts.args.push_back({.name = argument.name(),
+                          .kind = kind_of(argument),
+                          .is_tensor = is_tensor_type(argument),
+                          .written = written,
+                          .out_only = written && argument.is_out()});
+    if (written) facts.written.push_back(facts.args.size() - 1);
+  }
+  facts.writes = !facts.written.empty();
+  facts.random = op.hasTag(at::Tag::nondeterministic_seeded);
+  const std::string own = dotted_name(op.operator_name());
+  facts.name = facts.writes ? functional_name(op, facts) : own;
+  facts.row = ops::find_op(facts.name);
+  for (const Special& special : kSpecial) {
+    if (special.name == own) {
+      facts.handling = special.handling;
+      return facts;
+    }
+  }
+  const bool composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if (facts.row == nullptr && composite) facts.handling = Handling::decompose;
+  return facts;
+}
+
+}  // namespace
+
+std::string dotted_name(const c10::OperatorName& name) {
+  const auto colons = name.name.find("::");
+  std::string text = name.name.substr(0, colons) + "." + name.name.substr(colons + 2);
+  return name.overload_name.empty() ? text : text + "." + name.overload_name;
+}
+
+c10::OperatorHandle find_operator(std::string_view dotted) {
+  const auto first = dotted.find('.');
+  const auto second = dotted.find('.', first + 1);
+  const std::string space(dotted.substr(0, first));
+  const std::string base(dotted.substr(first + 1, second == std::string_view::npos ? second : second - first - 1));
+  const std::string overload(second == std::string_view::npos ? "" : dotted.substr(second + 1));
+  const auto handle = first == std::string_view::npos
+                          ? std::nullopt
+                          : c10::Dispatcher::singleton().findSchema({space + "::" + base, overload});
+  if (!handle) {
+    throw ExportError(Diagnostic{.code = Code::unknown_op,
+                                 .what = "torch has no operator " + std::string(dotted),
+                                 .ways_out = {"import the library that defines it"}});
+  }
+  return *handle;
+}
+
+const OpFacts& facts_of(const c10::OperatorHandle& op) {
+  // Facts never change; a shared lock keeps captures of several threads apart.
+  static std::shared_mutex mutex;
+  static std::unordered_map<const void*, std::unique_ptr<OpFacts>> known;
+  const void* key = &op.schema();
+  {
+    const std::shared_lock lock(mutex);
+    if (const auto found = known.find(key); found != known.end()) return *found->second;
+  }
+  auto facts = std::make_unique<OpFacts>(read_facts(op));
+  const std::unique_lock lock(mutex);
+  return *known.emplace(key, std::move(facts)).first->second;
+}
+
+}  // namespace modelport::capture

@@ -1,0 +1,189 @@
+#include "capture/recorder.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+
+#include "capture/learn.h"
+#include "capture/torch_dtype.h"
+#include "ops/call.h"
+
+namespace modelport::capture {
+
+namespace {
+
+/// Results of a call with lists flattened.
+std::vector<at::Tensor> flat_tensors(const std::vector<c10::IValue>& results) {
+  std::vector<at::Tensor> flat;
+  for (const c10::IValue& v : results) {
+    if (v.isTensor()) flat.push_back(v.toTensor());
+    if (v.isTensorList()) {
+      for (const at::Tensor& t : v.toTensorVector()) flat.push_back(t);
+    }
+  }
+  return flat;
+}
+
+bool shares_memory(const at::Tensor& a, const at::Tensor& b) {
+  return a.defined() && b.defined() && a.has_storage() && b.has_storage() && a.storage().is_alias_of(b.storage());
+}
+
+}  // namespace
+
+Recorder::Recorder(Session& session, const c10::OperatorHandle& op, torch::jit::Stack& stack)
+    : session_(session), op_(op), facts_(facts_of(op)), stack_(stack) {
+  const std::size_t count = op.schema().arguments().size();
+  operands_.assign(std::make_move_iterator(stack.end() - static_cast<std::ptrdiff_t>(count)),
+                   std::make_move_iterator(stack.end()));
+  torch::jit::drop(stack, count);
+}
+
+void Recorder::run() {
+  switch (facts_.handling) {
+    case Handling::record: return record();
+    case Handling::identity: return identity();
+    case Handling::cast: return cast();
+    case Handling::read_number: return read_number();
+    case Handling::read_truth: return read_truth();
+    case Handling::equal: return equal();
+    case Handling::copy: return copy();
+    case Handling::size: return size();
+    case Handling::reshape_self: return reshape_self();
+    case Handling::refuse: refuse();
+    case Handling::decompose: break;
+  }
+  throw InternalError("a composite operator reached the recorder");
+}
+
+std::vector<c10::IValue> Recorder::run_for_real(const std::vector<c10::IValue>& real) {
+  const Paused paused;
+  const at::AutoDispatchBelowADInplaceOrView below;
+  torch::jit::Stack stack(real.begin(), real.end());
+  op_.callBoxed(stack);
+  return {std::make_move_iterator(stack.begin()), std::make_move_iterator(stack.end())};
+}
+
+std::vector<ir::Type> Recorder::infer(const std::vector<ir::NamedArg>& args, const std::vector<at::Tensor>& results) {
+  if (facts_.row == nullptr) return learn_types(session_, op_, facts_, operands_, results);
+  std::vector<std::vector<std::int64_t>> observed;
+  observed.reserve(results.size());
+  for (const at::Tensor& t : results) {
+    observed.push_back(t.defined() ? t.sizes().vec() : std::vector<std::int64_t>{});
+  }
+  const ops::Call::Site site{.graph = session_.graph(),
+                             .dims = session_.dims(),
+                             .place = session_.dims_place(),
+                             .observed = observed,
+                             .result_count = results.size()};
+  return ops::infer(*facts_.row, args, site);
+}
+
+void Recorder::check_rule(const std::vector<ir::Type>& types, const std::vector<at::Tensor>& results) {
+  bool right = types.size() == results.size();
+  for (std::size_t i = 0; right && i < types.size(); ++i) {
+    if (!results[i].defined()) continue;
+    const auto& type = std::get<ir::TensorType>(types[i]);
+    right = type.dtype == from_torch(results[i].scalar_type()) &&
+            type.shape.size() == static_cast<std::size_t>(results[i].dim());
+    for (std::size_t d = 0; right && d < type.shape.size(); ++d) {
+      right = session_.dims().hint(type.shape[d]) == results[i].size(static_cast<std::int64_t>(d));
+    }
+  }
+  if (right) return;
+  session_.fail(Code::capture_failed, "the shape rule of " + facts_.name + " does not give the shape that torch gives",
+                {"please report it: the rule is in the operator table (docs/adding-an-operator.md)"});
+}
+
+std::optional<std::size_t> Recorder::viewed_operand(const std::vector<c10::IValue>& real,
+                                                    const at::Tensor& result) const {
+  for (std::size_t i = 0; i < real.size(); ++i) {
+    if (real[i].isTensor() && shares_memory(real[i].toTensor(), result)) return i;
+  }
+  return std::nullopt;
+}
+
+void Recorder::push_results(std::vector<c10::IValue> results) {
+  for (c10::IValue& result : results) stack_.push_back(std::move(result));
+}
+
+void Recorder::record() {
+  std::vector<ir::NamedArg> args;
+  for (const std::size_t index : facts_.written) {
+    const at::Tensor& target = tensor_operand(index);
+    if (as_traced(target) == nullptr && !session_.knows(target)) session_.promote(target);
+  }
+  args = node_arguments(session_, facts_, op_.schema(), operands_);
+  const std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
+  for (const std::size_t index : facts_.written) session_.before_write(real[index].toTensor());
+  const std::vector<c10::IValue> results = run_for_real(real);
+  const std::vector<at::Tensor> flat = flat_tensors(results);
+  if (flat.empty()) return push_results(results);
+  if (!facts_.writes && flat.size() == 1) {
+    // An operator that had nothing to do (contiguous, dropout in eval mode) gives its operand back.
+    for (std::size_t i = 0; i < real.size(); ++i) {
+      if (real[i].isTensor() && real[i].toTensor().is_same(flat[0])) return push_results({operands_[i]});
+    }
+  }
+  std::vector<ir::Type> types = infer(args, flat);
+  if (!facts_.writes) check_rule(types, flat);
+  const std::vector<ir::Type> kept_types = types;
+  const ir::NodeId node = session_.graph().add_node(facts_.name, args, std::move(types), session_.place());
+  const std::vector<ir::ValueId> values = session_.graph().node(node).results;
+  if (facts_.writes) return finish_writes(args, real, values);
+
+  std::size_t next = 0;
+  const auto wrapped = [&](const at::Tensor& result) {
+    const std::size_t index = next++;
+    if (!result.defined()) return result;
+    const auto viewed = viewed_operand(real, result);
+    if (!viewed || result.is_conj()) return session_.wrap(result, values[index]);
+    const std::optional<Trace> from = session_.trace_of(tensor_operand(*viewed));
+    if (!from) return session_.wrap(result, values[index]);
+    auto step = std::make_shared<ViewStep>();
+    step->before = from->view;
+    step->op = facts_.name;
+    step->self_name = facts_.args[*viewed].name;
+    for (const ir::NamedArg& arg : args) {
+      if (arg.name != step->self_name) step->args.push_back(arg);
+    }
+    step->results = kept_types;
+    step->result = index;
+    step->from = session_.graph().value(from->value).tensor();
+    return session_.wrap(result, Trace{from->memory, step, from->memory->version, values[index]});
+  };
+  std::vector<c10::IValue> outputs;
+  for (const c10::IValue& v : results) {
+    if (v.isTensor()) {
+      outputs.emplace_back(wrapped(v.toTensor()));
+    } else if (v.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& t : v.toTensorVector()) list.push_back(wrapped(t));
+      outputs.emplace_back(std::move(list));
+    } else {
+      outputs.push_back(v);
+    }
+  }
+  push_results(std::move(outputs));
+}
+
+void Recorder::finish_writes(const std::vector<ir::NamedArg>&, const std::vector<c10::IValue>& real,
+                             const std::vector<ir::ValueId>& values) {
+  std::vector<c10::IValue> outputs;
+  for (std::size_t i = 0; i < facts_.written.size(); ++i) {
+    const std::size_t index = facts_.written[i];
+    const at::Tensor& target = tensor_operand(index);
+    const ir::TensorType was = session_.graph().value(session_.trace_of(target)->value).tensor();
+    ir::ValueId value = values[i];
+    if (session_.graph().value(value).tensor().dtype != was.dtype) {
+      value = session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {was.dtype}}},
+                                {was.dtype, session_.graph().value(value).tensor().shape});
+    }
+    session_.write(target, value);
+    if (TracedTensor* traced = as_traced(target); traced && real[index].toTensor().is_meta()) {
+      traced->trace().memory->lost_data = true;
+    }
+    outputs.emplace_back(target);
+  }
+  if (op_.schema().returns().empty()) outputs.clear();
+  push_results(std::move(outputs));
+}
+
+}  // namespace modelport::capture

@@ -1,0 +1,47 @@
+// Records one operator call: runs it for real, infers the symbolic types of its results, writes the node.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include "capture/operands.h"
+
+namespace modelport::capture {
+
+class Recorder {
+ public:
+  Recorder(Session& session, const c10::OperatorHandle& op, torch::jit::Stack& stack);
+  /// Replaces the operands on the stack by the results.
+  void run();
+
+ private:
+  void record();
+  void identity();
+  void cast();
+  void read_number();
+  void read_truth();
+  void equal();
+  void copy();
+  void size();
+  void reshape_self();
+  [[noreturn]] void refuse();
+
+  /// Runs the operator below the mode and autograd; results in order, lists flattened.
+  std::vector<c10::IValue> run_for_real(const std::vector<c10::IValue>& real);
+  std::vector<ir::Type> infer(const std::vector<ir::NamedArg>& args, const std::vector<at::Tensor>& results);
+  void check_rule(const std::vector<ir::Type>& types, const std::vector<at::Tensor>& results);
+  void finish_writes(const std::vector<ir::NamedArg>& args, const std::vector<c10::IValue>& real,
+                     const std::vector<ir::ValueId>& values);
+  /// The operand that the result is, or looks at: its index; nothing where the result has memory of its own.
+  std::optional<std::size_t> viewed_operand(const std::vector<c10::IValue>& real, const at::Tensor& result) const;
+  void push_results(std::vector<c10::IValue> results);
+  const at::Tensor& tensor_operand(std::size_t index) const { return operands_[index].toTensor(); }
+
+  Session& session_;
+  const c10::OperatorHandle& op_;
+  const OpFacts& facts_;
+  torch::jit::Stack& stack_;
+  std::vector<c10::IValue> operands_;
+};
+
+}  // namespace modelport::capture

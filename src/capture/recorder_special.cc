@@ -1,0 +1,143 @@
+// Operators that ask about data, memory or metadata rather than compute: each is answered in its own way.
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/all.h>
+#include <ATen/ops/eq.h>
+#include <ATen/ops/item.h>
+
+#include "capture/recorder.h"
+#include "capture/torch_dtype.h"
+
+namespace modelport::capture {
+
+using shape::Int;
+
+void Recorder::identity() {
+  const at::Tensor& self = tensor_operand(0);
+  const std::optional<Trace> trace = session_.trace_of(self);
+  push_results({trace ? session_.wrap(session_.real_of(self), *trace) : self});
+}
+
+void Recorder::cast() {
+  const at::Tensor& self = tensor_operand(0);
+  std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
+  const at::Tensor before = real[0].toTensor();
+  const at::Tensor after = run_for_real(real).front().toTensor();
+  if (after.is_same(before)) return push_results({self});
+  const ir::ValueId value = session_.value_of(self);
+  const ir::TensorType type = session_.graph().value(value).tensor();
+  const Dtype dtype = from_torch(after.scalar_type());
+  const auto result = dtype == type.dtype
+                          ? session_.add_node("aten.clone", {{"self", {value}}}, type)
+                          : session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {dtype}}}, {dtype, type.shape});
+  push_results({session_.wrap(after, result)});
+}
+
+void Recorder::read_number() {
+  const at::Tensor& self = tensor_operand(0);
+  const at::Tensor real = session_.real_of(self);
+  if (real.is_meta()) {
+    session_.fail(Code::data_dependent, "the model reads a number that depends on its weights",
+                  {"capture with the weights loaded: modelport.capture(model, inputs)"});
+  }
+  const at::Scalar now = [&] {
+    const Paused paused;
+    return real.item();
+  }();
+  ir::ScalarType type;
+  c10::IValue result;
+  if (now.isBoolean()) {
+    const shape::Bool symbol = session_.dims().fresh_bool(now.toBool());
+    type.symbol = symbol;
+    result = to_symbool(session_.shared_from_this(), symbol);
+  } else if (now.isIntegral(false)) {
+    const Int symbol = session_.dims().fresh("u", now.toLong(), shape::Range{});
+    type.symbol = symbol;
+    result = to_symint(session_.shared_from_this(), symbol);
+  } else if (now.isFloatingPoint()) {
+    const shape::Real symbol = session_.dims().fresh_real(now.toDouble());
+    type.symbol = symbol;
+    result = to_symfloat(session_.shared_from_this(), symbol);
+  } else {
+    session_.fail(Code::data_dependent, "the model reads a complex number out of a tensor", {"keep it in a tensor"});
+  }
+  session_.graph().add_node("aten.item", {{"self", {session_.value_of(self)}}}, {type}, session_.place());
+  push_results({result});
+}
+
+void Recorder::read_truth() {
+  const at::Tensor& self = tensor_operand(0);
+  const at::Tensor real = session_.real_of(self);
+  if (real.is_meta()) {
+    session_.fail(Code::data_dependent, "the model branches on a value that depends on its weights",
+                  {"capture with the weights loaded: modelport.capture(model, inputs)"});
+  }
+  const bool truth = [&] {
+    const Paused paused;
+    return real.is_nonzero();
+  }();
+  session_.graph().assumptions.push_back({session_.value_of(self), truth, session_.place()});
+  push_results({truth});
+}
+
+void Recorder::equal() {
+  const at::Tensor& a = tensor_operand(0);
+  const at::Tensor& b = tensor_operand(1);
+  if (a.sym_sizes() != b.sym_sizes()) return push_results({false});
+  push_results({at::all(at::eq(a, b)).is_nonzero()});
+}
+
+void Recorder::copy() {
+  const at::Tensor& self = tensor_operand(0);
+  const at::Tensor& source = tensor_operand(1);
+  if (as_traced(self) == nullptr && !session_.knows(self)) session_.promote(self);
+  const ir::TensorType was = session_.graph().value(session_.value_of(self)).tensor();
+  ir::ValueId value = session_.value_of(source);
+  const std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
+  session_.before_write(real[0].toTensor());
+  run_for_real(real);
+  ir::TensorType type = session_.graph().value(value).tensor();
+  if (type.dtype != was.dtype) {
+    type.dtype = was.dtype;
+    value = session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {was.dtype}}}, type);
+  }
+  bool same_shape = type.shape.size() == was.shape.size();
+  for (std::size_t i = 0; same_shape && i < was.shape.size(); ++i) {
+    // Equal in this run: then equal it has to be, or the source would have been of size one.
+    const bool equal_now = session_.dims().hint(type.shape[i]) == session_.dims().hint(was.shape[i]);
+    same_shape = equal_now && session_.settle(shape::Bool::compare(shape::Compare::eq, type.shape[i], was.shape[i]));
+  }
+  if (!same_shape) {
+    ir::ArgList sizes;
+    for (const Int& size : was.shape) sizes.push_back({size});
+    value = session_.add_node("aten.expand", {{"self", {value}}, {"size", {std::move(sizes)}}}, was);
+  }
+  session_.write(self, value);
+  if (TracedTensor* traced = as_traced(self); traced && real[0].toTensor().is_meta()) {
+    traced->trace().memory->lost_data = true;
+  }
+  push_results({self});
+}
+
+void Recorder::size() {
+  const at::Tensor& self = tensor_operand(0);
+  push_results({self.sym_size(operands_[1].toInt())});
+}
+
+void Recorder::reshape_self() {
+  TracedTensor* self = as_traced(tensor_operand(0));
+  if (self == nullptr) refuse();
+  if (facts_.name == "aten.detach") return push_results({operands_[0]});
+  torch::jit::Stack stack(operands_.begin(), operands_.end());
+  find_operator(facts_.name).callBoxed(stack);  // recorded as the functional view
+  TracedTensor* viewed = as_traced(stack.front().toTensor());
+  self->become(viewed->real(), viewed->trace());
+  push_results({operands_[0]});
+}
+
+void Recorder::refuse() {
+  session_.fail(Code::capture_failed, "the model calls " + dotted_name(op_.operator_name()) +
+                                          ", which changes the memory behind a tensor",
+                {"make a new tensor instead"});
+}
+
+}  // namespace modelport::capture

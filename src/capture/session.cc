@@ -1,0 +1,259 @@
+#include "capture/session.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <set>
+
+#include "capture/torch_dtype.h"
+
+namespace modelport::capture {
+
+using shape::Bool;
+using shape::Int;
+using shape::Real;
+
+namespace {
+
+
+std::vector<Int> plain_shape(const at::Tensor& tensor) {
+  return {tensor.sizes().begin(), tensor.sizes().end()};
+}
+
+bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
+  return a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides() && a.scalar_type() == b.scalar_type();
+}
+
+const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  return tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<Surroundings> surroundings)
+    : surroundings_(std::move(surroundings)) {}
+
+ir::PlaceId Session::place() {
+  const ir::Place here = surroundings_->place();
+  return graph_.add_place(here.where, here.module_path);
+}
+
+shape::Dims::Place Session::dims_place() {
+  ir::Place here = surroundings_->place();
+  return {std::move(here.where), std::move(here.module_path)};
+}
+
+bool Session::settle(const Bool& condition) {
+  if (const auto known = dims_.decide(condition)) return *known;
+  return dims_.settle(condition, dims_place());
+}
+
+std::int64_t Session::pin(const Int& x) {
+  const Int simple = dims_.simplify(x);
+  if (const auto plain = simple.constant()) return *plain;
+  return dims_.pin(simple, dims_place());
+}
+
+double Session::pin(const Real& x) {
+  const double value = dims_.hint(x);
+  settle(Bool::compare(shape::Compare::eq, x, Real(value)));
+  return value;
+}
+
+bool Session::depends_on_data(const Bool& condition) const {
+  std::set<std::string, std::less<>> symbols;
+  shape::collect_symbols(dims_.simplify(condition), symbols);
+  for (const std::string& name : symbols) {
+    const shape::Dim* dim = dims_.find(name);
+    if (dim == nullptr || dim->from_data) return true;
+  }
+  return false;
+}
+
+void Session::fail(Code code, std::string what, std::vector<std::string> ways_out) {
+  const ir::Place here = surroundings_->place();
+  throw ExportError(Diagnostic{.code = code,
+                               .what = std::move(what),
+                               .where = here.where,
+                               .module_path = here.module_path,
+                               .ways_out = std::move(ways_out)});
+}
+
+at::Tensor Session::add_input(const std::string& name, const at::Tensor& real,
+                              std::vector<Int> shape) {
+  protect(real);
+  const ir::ValueId value =
+      graph_.add_input(name, ir::TensorType{from_torch(real.scalar_type()), std::move(shape)});
+  return wrap(real, value);
+}
+
+void Session::add_weight(const std::string& name, const at::Tensor& tensor, ir::WeightKind kind) {
+  if (owners_by_tensor_.contains(tensor.unsafeGetTensorImpl())) return;
+  for (const std::size_t index : owners_by_storage_[storage_of(tensor)]) {
+    if (same_geometry(owners_[index].tensor, tensor) && storage_of(tensor) != nullptr) {
+      owners_by_tensor_.emplace(tensor.unsafeGetTensorImpl(), index);
+      return;
+    }
+  }
+  protect(tensor);
+  const ir::TensorType type{from_torch(tensor.scalar_type()), plain_shape(tensor)};
+  const ir::ValueId value = graph_.add_weight(name, type, kind);
+  weight_tensors_.emplace_back(value, tensor);
+  owners_by_tensor_.emplace(tensor.unsafeGetTensorImpl(), owners_.size());
+  owners_by_storage_[storage_of(tensor)].push_back(owners_.size());
+  owners_.push_back({tensor, std::make_shared<Memory>(Memory{.base = value}), value});
+}
+
+void Session::protect(const at::Tensor& tensor) {
+  if (tensor.is_meta()) return;
+  if (const c10::StorageImpl* storage = storage_of(tensor)) protected_.emplace(storage, tensor);
+}
+
+void Session::add_output(const std::string& name, const at::Tensor& tensor) {
+  graph_.outputs.push_back({name, ir::Arg{value_of(tensor)}});
+}
+
+void Session::add_output(const std::string& name, const Number& number) {
+  const auto simple = [this](const auto& x) { return ir::Arg{dims_.simplify(x)}; };
+  graph_.outputs.push_back({name, std::visit(simple, number)});
+}
+
+ir::Graph Session::finish() {
+  for (const Owner& owner : owners_) {
+    if (owner.buffer && owner.memory->version > 0) {
+      graph_.mutations.push_back({*owner.buffer, owner.memory->base});
+    }
+  }
+  ir::drop_dead_nodes(graph_);
+  graph_.substitute(dims_.replacements());
+  for (const shape::Dim& dim : dims_.all()) {
+    if (!dims_.replacements().contains(dim.name)) graph_.dims.push_back(dim);
+  }
+  for (const shape::Guard& guard : dims_.guards()) {
+    if (guard.effect != shape::Guard::Effect::kept) continue;
+    shape::Guard kept = guard;
+    kept.condition = dims_.simplify(guard.condition);
+    if (!dims_.decide(kept.condition).has_value() || !kept.condition.constant()) {
+      graph_.guards.push_back(std::move(kept));
+    }
+  }
+  return std::move(graph_);
+}
+
+void Session::restore() {
+  const Paused paused;
+  const at::NoGradGuard no_grad;
+  for (auto& [tensor, contents] : saved_) tensor.copy_(contents);
+  saved_.clear();
+}
+
+void Session::before_write(const at::Tensor& real) {
+  const c10::StorageImpl* storage = storage_of(real);
+  if (const auto found = constants_.find(storage); found != constants_.end()) {
+    for (const KeptConstant& constant : found->second) {
+      at::Tensor& kept = weight_tensors_[constant.slot].second;
+      kept = kept.detach().clone();
+    }
+    constants_.erase(found);
+  }
+  if (const auto found = protected_.find(storage); found != protected_.end()) {
+    const at::Tensor contents = found->second.detach().clone();
+    saved_.emplace_back(found->second.detach(), contents);
+    protected_.erase(found);
+  }
+}
+
+const Session::Owner* Session::owner_of(const at::Tensor& plain) const {
+  const auto by_tensor = owners_by_tensor_.find(plain.unsafeGetTensorImpl());
+  if (by_tensor != owners_by_tensor_.end()) return &owners_[by_tensor->second];
+  const auto by_storage = owners_by_storage_.find(storage_of(plain));
+  if (by_storage == owners_by_storage_.end() || by_storage->second.empty()) return nullptr;
+  for (const std::size_t index : by_storage->second) {
+    if (same_geometry(owners_[index].tensor, plain)) return &owners_[index];
+  }
+  return &owners_[by_storage->second.front()];
+}
+
+std::optional<Trace> Session::strided_view(const Owner& owner, const at::Tensor& plain) {
+  const at::Tensor& base = owner.tensor;
+  const bool whole = base.is_contiguous() && base.storage_offset() == 0 &&
+                     base.scalar_type() == plain.scalar_type();
+  if (!whole) return std::nullopt;
+  auto step = std::make_shared<ViewStep>();
+  step->op = "aten.as_strided";
+  step->self_name = "self";
+  step->from = graph_.value(owner.memory->base).tensor();
+  const auto list = [](c10::IntArrayRef numbers) {
+    ir::ArgList items;
+    for (const std::int64_t n : numbers) items.push_back({Int(n)});
+    return ir::Arg{std::move(items)};
+  };
+  step->args = {{"size", list(plain.sizes())},
+                {"stride", list(plain.strides())},
+                {"storage_offset", {Int(plain.storage_offset())}}};
+  step->results = {ir::TensorType{step->from.dtype, plain_shape(plain)}};
+  Trace trace{owner.memory, step, owner.memory->version - 1, owner.memory->base};
+  trace.value = current_value(trace);
+  return trace;
+}
+
+std::optional<Trace> Session::trace_of(const at::Tensor& tensor) {
+  if (!tensor.defined()) return std::nullopt;
+  if (TracedTensor* traced = as_traced(tensor)) return traced->trace();
+  const Owner* owner = owner_of(tensor);
+  if (owner == nullptr) return std::nullopt;
+  if (same_geometry(owner->tensor, tensor)) {
+    return Trace{owner->memory, nullptr, owner->memory->version, owner->memory->base};
+  }
+  return strided_view(*owner, tensor);
+}
+
+ir::ValueId Session::value_of(const at::Tensor& tensor) {
+  if (TracedTensor* traced = as_traced(tensor)) return current_value(traced->trace());
+  if (std::optional<Trace> trace = trace_of(tensor)) return current_value(*trace);
+  return constant_for(tensor);
+}
+
+ir::ValueId Session::constant_for(const at::Tensor& plain) {
+  if (plain.is_meta()) {
+    fail(Code::missing_weight, "a tensor without data is used that is no weight of the checkpoint",
+         {"capture with the weights loaded: modelport.capture(model, inputs)"});
+  }
+  const c10::StorageImpl* storage = storage_of(plain);
+  for (const KeptConstant& constant : constants_[storage]) {
+    if (same_geometry(weight_tensors_[constant.slot].second, plain)) return constant.value;
+  }
+  const ir::ValueId value = graph_.add_weight(
+      "const." + std::to_string(constant_count_++),
+      ir::TensorType{from_torch(plain.scalar_type()), plain_shape(plain)}, ir::WeightKind::constant);
+  constants_[storage].push_back({value, weight_tensors_.size()});
+  weight_tensors_.emplace_back(value, plain);
+  return value;
+}
+
+at::Tensor Session::real_of(const at::Tensor& tensor) {
+  TracedTensor* traced = as_traced(tensor);
+  if (traced == nullptr) return tensor;
+  if (traced->trace().memory->lost_data && !traced->real().is_meta()) {
+    traced->set_real(traced->real().to(at::kMeta));
+  }
+  return traced->real();
+}
+
+at::Tensor Session::wrap(at::Tensor real, Trace trace) {
+  if (real.is_conj()) real = real.resolve_conj();
+  if (real.is_neg()) real = real.resolve_neg();
+  return at::Tensor(
+      c10::make_intrusive<TracedTensor>(shared_from_this(), std::move(real), std::move(trace)));
+}
+
+at::Tensor Session::wrap(at::Tensor real, ir::ValueId value) {
+  return wrap(std::move(real), Trace{std::make_shared<Memory>(Memory{.base = value}), nullptr, 0, value});
+}
+
+ir::ValueId Session::add_node(std::string op, std::vector<ir::NamedArg> args, ir::TensorType type) {
+  const ir::NodeId node = graph_.add_node(std::move(op), std::move(args), {std::move(type)}, place());
+  return graph_.node(node).results.front();
+}
+
+}  // namespace modelport::capture

@@ -1,0 +1,145 @@
+// One capture: the graph being written, its dimensions, and who owns which memory. Everything that the dispatcher's
+// fallback needs between two operator calls lives here, so captures in two threads do not meet.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/sym_number.h"
+#include "capture/traced_tensor.h"
+#include "ir/graph.h"
+
+namespace modelport::capture {
+
+/// What the language that calls us knows: where the model's code stands, and symbols that hide in plain tensors.
+class Surroundings {
+ public:
+  virtual ~Surroundings() = default;
+  virtual ir::Place place() { return {}; }
+  /// `tensor + symint` reaches the dispatcher as a 0-d tensor with a made-up value; the number it stands for.
+  virtual std::optional<Number> symbolic_number(const at::Tensor&) { return std::nullopt; }
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  explicit Session(std::unique_ptr<Surroundings> surroundings);
+
+  ir::Graph& graph() { return graph_; }
+  shape::Dims& dims() { return dims_; }
+  Surroundings& surroundings() { return *surroundings_; }
+
+  /// The traced tensor that the model is to be called with.
+  at::Tensor add_input(const std::string& name, const at::Tensor& real, std::vector<shape::Int> shape);
+  /// Parameters and buffers, known by identity. A second name for the same tensor is a tie and adds nothing.
+  void add_weight(const std::string& name, const at::Tensor& tensor, ir::WeightKind kind);
+  /// Memory that belongs to the caller and is put back by `restore` if the model writes to it.
+  void protect(const at::Tensor& tensor);
+  void add_output(const std::string& name, const at::Tensor& tensor);
+  void add_output(const std::string& name, const Number& number);
+  /// The finished graph: symbols replaced, dead nodes dropped. Call once.
+  ir::Graph finish();
+  /// Undoes writes of the model to tensors of the caller.
+  void restore();
+  /// The bytes behind the graph's weights and constants.
+  const std::vector<std::pair<ir::ValueId, at::Tensor>>& weight_tensors() const { return weight_tensors_; }
+
+  // --- conditions on sizes, with the place of the model's code
+  ir::PlaceId place();
+  shape::Dims::Place dims_place();
+  bool settle(const shape::Bool& condition);
+  std::int64_t pin(const shape::Int& x);
+  double pin(const shape::Real& x);
+  std::optional<bool> decide(const shape::Bool& condition) const { return dims_.decide(condition); }
+  bool depends_on_data(const shape::Bool& condition) const;
+
+  // --- values behind tensors
+  /// The trace of a tensor that the graph knows: traced, a weight, or plain memory that traced values were written to.
+  std::optional<Trace> trace_of(const at::Tensor& tensor);
+  /// The graph value that holds the tensor's contents now; plain tensors become constants.
+  ir::ValueId value_of(const at::Tensor& tensor);
+  ir::ValueId current_value(Trace& trace);
+  /// The tensor to compute with: real data, or meta where the data is unknown.
+  at::Tensor real_of(const at::Tensor& tensor);
+  at::Tensor wrap(at::Tensor real, Trace trace);
+  /// A new value with memory of its own.
+  at::Tensor wrap(at::Tensor real, ir::ValueId value);
+
+  /// Whether a plain tensor is a weight or memory that holds traced values.
+  bool knows(const at::Tensor& plain) const { return owner_of(plain) != nullptr; }
+
+  // --- writes
+  /// To be called before the real bytes of a tensor change.
+  void before_write(const at::Tensor& real);
+  /// Plain memory that is about to get traced contents: from here on it is a value of the graph.
+  void promote(const at::Tensor& plain);
+  /// The contents of `tensor` become `value`: the memory's base is rebuilt through the chain of views.
+  void write(const at::Tensor& tensor, ir::ValueId value);
+
+  ir::ValueId add_node(std::string op, std::vector<ir::NamedArg> args, ir::TensorType type);
+  [[noreturn]] void fail(Code code, std::string what, std::vector<std::string> ways_out);
+  /// The first error of ours in this capture: on its way through torch and the model it may have become another.
+  void keep_error(const ExportError& error) {
+    if (!error_) error_ = error;
+  }
+  const std::optional<ExportError>& take_error() const { return error_; }
+
+ private:
+  struct Owner {
+    at::Tensor tensor;
+    std::shared_ptr<Memory> memory;
+    std::optional<ir::ValueId> buffer;  // of the model, where writes are mutations
+  };
+  struct KeptConstant {
+    ir::ValueId value;
+    std::size_t slot;  // in weight_tensors_
+  };
+  const Owner* owner_of(const at::Tensor& plain) const;
+  std::optional<Trace> strided_view(const Owner& owner, const at::Tensor& plain);
+  ir::ValueId constant_for(const at::Tensor& plain);
+
+  ir::Graph graph_;
+  shape::Dims dims_;
+  std::unique_ptr<Surroundings> surroundings_;
+  std::unordered_map<const c10::TensorImpl*, std::size_t> owners_by_tensor_;
+  std::unordered_map<const c10::StorageImpl*, std::vector<std::size_t>> owners_by_storage_;
+  std::vector<Owner> owners_;
+  std::vector<std::pair<ir::ValueId, at::Tensor>> weight_tensors_;
+  std::unordered_map<const c10::StorageImpl*, std::vector<KeptConstant>> constants_;
+  std::unordered_map<const c10::StorageImpl*, at::Tensor> protected_;           // memory of the caller
+  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;                         // (tensor, contents before)
+  int constant_count_ = 0;
+  std::optional<ExportError> error_;
+};
+
+/// While alive, every operator called on this thread lands in the session.
+class Recording {
+ public:
+  explicit Recording(std::shared_ptr<Session> session);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  static Session* current();
+
+ private:
+  std::shared_ptr<Session> session_;
+  Session* outer_;
+  bool outer_mode_;
+};
+
+/// While alive, operators of this thread run as if there were no capture.
+class Paused {
+ public:
+  Paused();
+  ~Paused();
+  Paused(const Paused&) = delete;
+  Paused& operator=(const Paused&) = delete;
+
+ private:
+  bool mode_;
+};
+
+}  // namespace modelport::capture

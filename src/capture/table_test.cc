@@ -1,0 +1,92 @@
+// Every row of the operator table against libtorch: its schema, and its shape rule on each of its samples at several sizes.
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/rand.h>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "capture/interpreter.h"
+#include "capture/op_facts.h"
+#include "capture/torch_dtype.h"
+#include "ir/text.h"
+#include "ops/sample.h"
+
+namespace modelport::capture {
+
+namespace {
+
+at::Tensor drawn(const ir::TensorType& type, const ops::TensorDraw& draw, const shape::Bindings& sizes) {
+  std::vector<std::int64_t> shape;
+  for (const shape::Int& size : type.shape) shape.push_back(shape::evaluate(size, sizes));
+  if (is_integral(type.dtype) || type.dtype == Dtype::boolean) {
+    return at::randint(0, type.dtype == Dtype::boolean ? 2 : draw.below, shape).to(to_torch(type.dtype));
+  }
+  if (is_complex(type.dtype)) return at::rand(shape, at::TensorOptions().dtype(to_torch(type.dtype)));
+  return at::rand(shape).to(to_torch(type.dtype));
+}
+
+std::string printed(const at::Tensor& tensor) {
+  std::string text = std::string(name(from_torch(tensor.scalar_type()))) + "[";
+  for (std::int64_t d = 0; d < tensor.dim(); ++d) text += (d ? ", " : "") + std::to_string(tensor.size(d));
+  return text + "]";
+}
+
+std::string printed(const ir::Type& type, const shape::Dims& dims) {
+  const auto& tensor = std::get<ir::TensorType>(type);
+  std::string text = std::string(name(tensor.dtype)) + "[";
+  for (std::size_t d = 0; d < tensor.shape.size(); ++d) {
+    text += (d ? ", " : "") + std::to_string(dims.hint(tensor.shape[d]));
+  }
+  return text + "]";
+}
+
+/// Runs the sample in libtorch through a graph of one node; the sizes of the results.
+std::vector<at::Tensor> run_sample(const ops::OpDef& op, ops::Sample& sample, const shape::Bindings& sizes) {
+  std::vector<at::Tensor> inputs;
+  for (std::size_t i = 0; i < sample.graph.inputs.size(); ++i) {
+    inputs.push_back(drawn(sample.graph.value(sample.graph.inputs[i]).tensor(), sample.draws[i], sizes));
+  }
+  ir::Graph graph = sample.graph;
+  graph.dims = sample.dims.all();
+  std::vector<at::Tensor> results;
+  run_operator(op.name, graph, sample.args, inputs, results);
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("every row has the schema that torch has") {
+  for (const ops::OpDef* op : ops::all_ops()) {
+    const c10::OperatorHandle handle = find_operator(op->name);
+    const std::string text = fmt::format("{}", c10::toString(handle.schema()));
+    const std::string theirs = text.substr(text.find('('));
+    CHECK_MESSAGE(theirs == op->schema, op->name);
+  }
+}
+
+TEST_CASE("every shape rule gives the types that torch gives, at several sizes") {
+  for (const ops::OpDef* op : ops::all_ops()) {
+    for (const shape::Bindings& sizes : ops::sample_sizes(*op)) {
+      for (ops::Sample& sample : ops::samples_of(*op, sizes)) {
+        CAPTURE(op->name);
+        CAPTURE(sample.text);
+        std::vector<at::Tensor> results;
+        REQUIRE_NOTHROW(results = run_sample(*op, sample, sizes));
+        std::vector<std::vector<std::int64_t>> observed;
+        for (const at::Tensor& t : results) observed.push_back(t.sizes().vec());
+        ops::Results types;
+        const ops::Call::Site site{.graph = sample.graph, .dims = sample.dims, .place = {}, .observed = observed,
+                                   .result_count = results.size()};
+        REQUIRE_NOTHROW(types = ops::infer(*op, sample.args, site));
+        if (results.empty()) continue;  // a number read out of a tensor
+        REQUIRE(types.size() == results.size());
+        for (std::size_t i = 0; i < types.size(); ++i) {
+          CHECK(printed(types[i], sample.dims) == printed(results[i]));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace modelport::capture

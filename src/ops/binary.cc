@@ -1,0 +1,236 @@
+// Pointwise operators with two operands: arithmetic, powers, minima and maxima.
+#include <array>
+
+#include "ops/families.h"
+#include "ops/pointwise.h"
+
+namespace modelport::ops {
+namespace {
+
+Results div_mode(Call& call) {
+  return call.has("rounding_mode") ? binary(call) : binary_floating(call);
+}
+
+// A bool to an integer power is an integer: the power of two bools stays bool.
+Results pow_rule(Call& call) {
+  return one(promote(call, {"self", "exponent"}), broadcast_args(call, {"self", "exponent"}));
+}
+
+// self * 2 ** other, where the power is a float.
+Results ldexp(Call& call) {
+  const Dtype power = to_floating(call.dtype_of("other"));
+  const Dtype self = call.dtype_of("self");
+  const Dtype dtype = is_floating(self) && call.rank("other") == 0 ? self : promote(self, power);
+  return one(dtype, broadcast_args(call, {"self", "other"}));
+}
+
+constexpr std::array kBinaryOps{
+    OpDef{.name = "aten.add.Scalar",
+          .schema = "(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; bool[a], 3"},
+    OpDef{.name = "aten.add.Tensor",
+          .schema = "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
+                     "2; bool[a], bool[]; i64[], f16[a, b]; f32[a, b], f32[b], alpha=2; c64[a], "
+                     "f64[a]; bf16[a, b], a; i64[a], a + b"},
+    OpDef{.name = "aten.atan2",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
+                     "bool[a], bool[a]"},
+    OpDef{.name = "aten.copysign.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], -1; i64[a], 2.0"},
+    OpDef{.name = "aten.copysign.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
+                     "bool[a], bool[a]"},
+    OpDef{.name = "aten.div.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; bool[a], 3"},
+    OpDef{.name = "aten.div.Scalar_mode",
+          .schema = "(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+          .infer = div_mode,
+          .samples = "f32[a, b], 2, rounding_mode='floor'; i64[a], 2.0, rounding_mode='trunc'; "
+                     "i32[a], 2, rounding_mode=None"},
+    OpDef{.name = "aten.div.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
+                     "bool[a], bool[a]"},
+    OpDef{.name = "aten.div.Tensor_mode",
+          .schema = "(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+          .infer = div_mode,
+          .samples = "f32[a, b], f32[b], rounding_mode='floor'; i64[a], 2, rounding_mode='floor'; "
+                     "i64[a, b], i32[b], rounding_mode='trunc'; i64[a], f32[], "
+                     "rounding_mode='floor'; i64[a], 2, rounding_mode=None"},
+    OpDef{.name = "aten.floor_divide",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], 2; i64[a, b], 3; i64[a], 2.0; f16[a], 2"},
+    OpDef{.name = "aten.floor_divide.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], 2; i64[a, b], 3; i64[a], 2.0"},
+    OpDef{.name = "aten.fmax",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; i64[a], i64[]; f16[a, 1], f32[1, b]"},
+    OpDef{.name = "aten.fmin",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; i64[a], i64[]; f16[a, 1], f32[1, b]"},
+    OpDef{.name = "aten.fmod.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], 2; i64[a], 3; i32[], 2.5"},
+    OpDef{.name = "aten.fmod.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; i64[a], 3; i64[a], 2.5; f16[], f32[a]"},
+    OpDef{.name = "aten.gcd",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "i64[a, b], i64[b]; i32[a, 1], i64[b]; i64[a], 2; u8[], u8[a]"},
+    OpDef{.name = "aten.heaviside",
+          .schema = "(Tensor self, Tensor values) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f64[a, 1], f64[1, b]; f32[], f32[a]"},
+    OpDef{.name = "aten.hypot",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f64[a, 1], f64[1, b]; f32[], f32[a]"},
+    OpDef{.name = "aten.igamma",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f64[a, 1], f64[1, b]; f32[], f32[a]"},
+    OpDef{.name = "aten.igammac",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f64[a, 1], f64[1, b]; f32[], f32[a]"},
+    OpDef{.name = "aten.lcm",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "i64[a, b], i64[b]; i32[a, 1], i64[b]; i64[a], 2; u8[], u8[a]"},
+    OpDef{.name = "aten.ldexp.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = ldexp,
+          .samples = "f32[a, b], i64[b]; i64[a], i64[]; f16[a], i32[a]"},
+    OpDef{.name = "aten.logaddexp",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f64[a, 1], f64[1, b]; f32[], f32[a]"},
+    OpDef{.name = "aten.logaddexp2",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f64[a, 1], f64[1, b]; f32[], f32[a]"},
+    OpDef{.name = "aten.max.other",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; i64[a], i64[]; f16[a, 1], f32[1, b]"},
+    OpDef{.name = "aten.maximum",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
+                     "2; i64[], f16[a, b]; u8[a], i8[a]"},
+    OpDef{.name = "aten.min.other",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; i64[a], i64[]; f16[a, 1], f32[1, b]"},
+    OpDef{.name = "aten.minimum",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
+                     "2; i64[], f16[a, b]; u8[a], i8[a]"},
+    OpDef{.name = "aten.mul.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; bool[a], 3"},
+    OpDef{.name = "aten.mul.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
+                     "2; bool[a], bool[]; i64[], f16[a, b]; bool[a, b], f32[b]; i16[a], u8[a]; "
+                     "bf16[a], f16[a]"},
+    OpDef{.name = "aten.nextafter",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f64[a, 1], f64[1, b]; f32[], f32[a]"},
+    OpDef{.name = "aten.pow.Scalar",
+          .schema = "(Scalar self, Tensor exponent) -> Tensor",
+          .infer = pow_rule,
+          .samples = "2, f32[a, b]; 2, i64[a]; 0.5, i64[a]; 10000.0, f16[]"},
+    OpDef{.name = "aten.pow.Tensor_Scalar",
+          .schema = "(Tensor self, Scalar exponent) -> Tensor",
+          .infer = pow_rule,
+          .samples = "f32[a, b], 2; i64[a], 2; i64[a], 0.5; f16[], -0.5; bool[a], 2; f32[a], a"},
+    OpDef{.name = "aten.pow.Tensor_Tensor",
+          .schema = "(Tensor self, Tensor exponent) -> Tensor",
+          .infer = pow_rule,
+          .samples = "f32[a, b], f32[b]; i64[a], f32[]; i64[a, 1], i64[b]; f32[a], 2"},
+    OpDef{.name = "aten.remainder.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], 2; i64[a], 3; i32[], 2.5"},
+    OpDef{.name = "aten.remainder.Scalar_Tensor",
+          .schema = "(Scalar self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "7, f32[a, b]; 2.5, f64[a]"},
+    OpDef{.name = "aten.remainder.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; i64[a], 3; i64[a], 2.5; f16[], f32[a]"},
+    OpDef{.name = "aten.rsub.Scalar",
+          .schema = "(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; i64[a], a"},
+    OpDef{.name = "aten.rsub.Tensor",
+          .schema = "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
+                     "2; i64[], f16[a, b]; u8[a], i8[a]"},
+    OpDef{.name = "aten.special_xlog1py",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
+                     "bool[a], bool[a]"},
+    OpDef{.name = "aten.special_zeta",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
+                     "bool[a], bool[a]"},
+    OpDef{.name = "aten.sub.Scalar",
+          .schema = "(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; i64[a], a"},
+    OpDef{.name = "aten.sub.Tensor",
+          .schema = "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+          .infer = binary,
+          .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
+                     "2; i64[], f16[a, b]; u8[a], i8[a]; i64[a], a - 1, alpha=2"},
+    OpDef{.name = "aten.xlogy.Scalar_Other",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], 2; i64[a], 3"},
+    OpDef{.name = "aten.xlogy.Scalar_Self",
+          .schema = "(Scalar self, Tensor other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "2, f32[a, b]; 1, i64[a]"},
+    OpDef{.name = "aten.xlogy.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = binary_floating,
+          .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
+                     "bool[a], bool[a]"},
+};
+static_assert(first_bad_row(kBinaryOps).empty(), "unsorted, duplicate or half-filled row");
+
+}  // namespace
+
+std::span<const OpDef> binary_ops() { return kBinaryOps; }
+
+}  // namespace modelport::ops

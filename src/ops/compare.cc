@@ -1,0 +1,89 @@
+// Comparisons and logical operators: the result is bool.
+#include <array>
+
+#include "ops/families.h"
+#include "ops/pointwise.h"
+
+namespace modelport::ops {
+namespace {
+
+constexpr std::array kCompareOps{
+    OpDef{.name = "aten.eq.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = compare,
+          .samples = "f32[a, b], 0; i64[a], 1.5; bool[], 1; i64[a, b], b"},
+    OpDef{.name = "aten.eq.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples =
+              "f32[a, b], f32[b]; i64[a, 1], f32[1, b]; i64[a], 2; bool[], f16[a]; f32[], f32[]"},
+    OpDef{.name = "aten.ge.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = compare,
+          .samples = "f32[a, b], 0; i64[a], 1.5; bool[], 1; i64[a, b], b"},
+    OpDef{.name = "aten.ge.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples =
+              "f32[a, b], f32[b]; i64[a, 1], f32[1, b]; i64[a], 2; bool[], f16[a]; f32[], f32[]"},
+    OpDef{.name = "aten.gt.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = compare,
+          .samples = "f32[a, b], 0; i64[a], 1.5; bool[], 1; i64[a, b], b"},
+    OpDef{.name = "aten.gt.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples =
+              "f32[a, b], f32[b]; i64[a, 1], f32[1, b]; i64[a], 2; bool[], f16[a]; f32[], f32[]"},
+    OpDef{.name = "aten.isclose",
+          .schema = "(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
+                    "atol=1e-08, bool equal_nan=False) -> Tensor",
+          .infer = compare,
+          .samples = "f32[a, b], f32[b]; f32[], f32[a], rtol=0.5; i64[a], i64[a]"},
+    OpDef{.name = "aten.le.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = compare,
+          .samples = "f32[a, b], 0; i64[a], 1.5; bool[], 1; i64[a, b], b"},
+    OpDef{.name = "aten.le.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples =
+              "f32[a, b], f32[b]; i64[a, 1], f32[1, b]; i64[a], 2; bool[], f16[a]; f32[], f32[]"},
+    OpDef{.name = "aten.logical_and",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples = "bool[a, b], bool[b]; f32[a, 1], i64[b]; bool[], bool[a]"},
+    OpDef{.name = "aten.logical_or",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples = "bool[a, b], bool[b]; f32[a, 1], i64[b]; bool[], bool[a]"},
+    OpDef{.name = "aten.logical_xor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples = "bool[a, b], bool[b]; f32[a, 1], i64[b]; bool[], bool[a]"},
+    OpDef{.name = "aten.lt.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = compare,
+          .samples = "f32[a, b], 0; i64[a], 1.5; bool[], 1; i64[a, b], b"},
+    OpDef{.name = "aten.lt.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples =
+              "f32[a, b], f32[b]; i64[a, 1], f32[1, b]; i64[a], 2; bool[], f16[a]; f32[], f32[]"},
+    OpDef{.name = "aten.ne.Scalar",
+          .schema = "(Tensor self, Scalar other) -> Tensor",
+          .infer = compare,
+          .samples = "f32[a, b], 0; i64[a], 1.5; bool[], 1; i64[a, b], b"},
+    OpDef{.name = "aten.ne.Tensor",
+          .schema = "(Tensor self, Tensor other) -> Tensor",
+          .infer = compare,
+          .samples =
+              "f32[a, b], f32[b]; i64[a, 1], f32[1, b]; i64[a], 2; bool[], f16[a]; f32[], f32[]"},
+};
+static_assert(first_bad_row(kCompareOps).empty(), "unsorted, duplicate or half-filled row");
+
+}  // namespace
+
+std::span<const OpDef> compare_ops() { return kCompareOps; }
+
+}  // namespace modelport::ops

@@ -1,0 +1,130 @@
+// Results whose number of elements, or whose value, only the data decides: each gets a fresh
+// symbol.
+#include <array>
+
+#include "ops/axes.h"
+#include "ops/families.h"
+#include "ops/family_parts.h"
+
+namespace modelport::ops {
+namespace {
+
+Results nonzero(Call& call) {
+  return one(Dtype::i64, {call.unknown_size(0, 0), call.rank("self")});
+}
+
+Results nonzero_static(Call& call) {
+  return one(Dtype::i64, {call.integer("size"), call.rank("self")});
+}
+
+Results nonzero_lists(Call& call, std::string_view name) {
+  const std::int64_t lists = std::max<std::int64_t>(call.rank(name), 1);
+  return Results(lists, ir::TensorType{Dtype::i64, {call.unknown_size(0, 0)}});
+}
+
+Results nonzero_numpy(Call& call) { return nonzero_lists(call, "self"); }
+Results where(Call& call) { return nonzero_lists(call, "condition"); }
+
+Results masked_select(Call& call) {
+  broadcast_args(call, {"self", "mask"});
+  return one(call.dtype_of("self"), {call.unknown_size(0, 0)});
+}
+
+ir::TensorType indices_if(bool wanted, Shape shape) {
+  return {Dtype::i64, wanted ? std::move(shape) : Shape{0}};
+}
+
+/// Values, the place of each element among them, and how often each occurs.
+Results unique_along(Call& call, std::optional<std::int64_t> axis) {
+  const Shape& shape = call.shape("self");
+  const Int count = call.unknown_size(0, axis.value_or(0));
+  const Shape values = axis ? with_size(shape, *axis, count) : Shape{count};
+  const Shape inverse = axis ? Shape{shape.at(*axis)} : shape;
+  return {ir::TensorType{call.dtype_of("self"), values},
+          indices_if(call.flag("return_inverse"), inverse),
+          indices_if(call.flag("return_counts"), {count})};
+}
+
+Results unique(Call& call) { return unique_along(call, std::nullopt); }
+Results unique_dim(Call& call) {
+  return unique_along(call, optional_axis(call, "dim", call.rank("self")));
+}
+
+Results unique_dim_all(Call& call) {
+  // Along an axis, torch gives the places and the counts whether asked or not.
+  const Shape& shape = call.shape("self");
+  const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
+  const Int count = call.unknown_size(0, axis);
+  return {ir::TensorType{call.dtype_of("self"), with_size(shape, axis, count)},
+          ir::TensorType{Dtype::i64, {shape.at(axis)}}, ir::TensorType{Dtype::i64, {count}}};
+}
+
+Results one_hot(Call& call) {
+  const std::int64_t classes = call.number("num_classes");
+  const Int size = classes >= 0 ? Int(classes) : call.unknown_size(0, call.shape("self").size());
+  return one(Dtype::i64, joined(call.shape("self"), {size}));
+}
+
+constexpr std::array kCountedOps{
+    OpDef{
+        .name = "aten._unique",
+        .schema = "(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
+        .infer = unique,
+        .samples = "i64<4>[a, b]; i64<4>[a], True, True"},
+    OpDef{.name = "aten._unique2",
+          .schema = "(Tensor self, bool sorted=True, bool return_inverse=False, bool "
+                    "return_counts=False) -> (Tensor, Tensor, Tensor)",
+          .infer = unique,
+          .samples = "i64<4>[a, b]; i64<4>[a], True, True; i64<4>[a, b], True, False, True; "
+                     "f32[a], True, True"},
+    OpDef{.name = "aten.argwhere",
+          .schema = "(Tensor self) -> Tensor",
+          .infer = nonzero,
+          .samples = "f32[a, b]; bool[a]"},
+    OpDef{.name = "aten.masked_select",
+          .schema = "(Tensor self, Tensor mask) -> Tensor",
+          .infer = masked_select,
+          .samples = "f32[a, b], bool[a, b]; f32[a, b], bool[b]"},
+    OpDef{.name = "aten.nonzero",
+          .schema = "(Tensor self) -> Tensor",
+          .infer = nonzero,
+          .samples = "f32[a, b]; bool[a]; i64[]"},
+    OpDef{.name = "aten.nonzero_numpy",
+          .schema = "(Tensor self) -> Tensor[]",
+          .infer = nonzero_numpy,
+          .samples = "f32[a, b]; bool[a]; i64[a, 2, b]"},
+    OpDef{.name = "aten.nonzero_static",
+          .schema = "(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+          .infer = nonzero_static,
+          .samples = "i64[a, b], size=4; bool[a], size=b"},
+    OpDef{.name = "aten.one_hot",
+          .schema = "(Tensor self, int num_classes=-1) -> Tensor",
+          .infer = one_hot,
+          .samples = "i64<4>[a, b], 5; i64<4>[a]; i64<4>[], 4"},
+    OpDef{.name = "aten.unique_consecutive",
+          .schema = "(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
+                    "dim=None) -> (Tensor, Tensor, Tensor)",
+          .infer = unique_dim,
+          .samples = "i64<4>[a, b]; i64<4>[a], True, True; i64<2>[a, b], True, True, 1"},
+    OpDef{.name = "aten.unique_dim",
+          .schema = "(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
+                    "return_counts=False) -> (Tensor, Tensor, Tensor)",
+          .infer = unique_dim_all,
+          .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True, True"},
+    OpDef{.name = "aten.unique_dim_consecutive",
+          .schema = "(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
+                    "-> (Tensor, Tensor, Tensor)",
+          .infer = unique_dim_all,
+          .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True"},
+    OpDef{.name = "aten.where",
+          .schema = "(Tensor condition) -> Tensor[]",
+          .infer = where,
+          .samples = "bool[a, b]; bool[a]"},
+};
+static_assert(first_bad_row(kCountedOps).empty(), "unsorted, duplicate or half-filled row");
+
+}  // namespace
+
+std::span<const OpDef> counted_ops() { return kCountedOps; }
+
+}  // namespace modelport::ops

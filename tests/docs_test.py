@@ -1,0 +1,61 @@
+"""Documents that repeat facts of the code are held against it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CODE = re.compile(r"^\s*(\w+)\s*=\s*(\d+),", re.MULTILINE)
+HEADING = re.compile(r"^## E(\d{4}) (\w+)$", re.MULTILINE)
+
+
+def codes_of_the_header() -> dict[int, str]:
+    text = (ROOT / "src/base/error.h").read_text()
+    body = text.split("enum class Code", 1)[1].split("};", 1)[0]
+    return {int(number): name for name, number in CODE.findall(body)}
+
+
+def sections_of_the_page() -> dict[int, str]:
+    page = (ROOT / "docs/errors.md").read_text()
+    return {int(number): name for number, name in HEADING.findall(page)}
+
+
+def test_every_error_code_has_its_section_in_errors_md_and_no_section_is_stale() -> None:
+    codes = codes_of_the_header()
+    assert len(codes) > 10, "the enum was not found"
+    assert sections_of_the_page() == codes
+
+
+def test_every_section_of_errors_md_offers_a_way_out() -> None:
+    page = (ROOT / "docs/errors.md").read_text()
+    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        assert "**Way out.**" in section, section.splitlines()[0]
+
+
+def test_every_relative_link_in_the_documents_leads_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    assert len(pages) > 5
+    broken = [
+        f"{page.relative_to(ROOT)} -> {target}"
+        for page in pages
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert broken == []
+
+
+def test_the_architecture_page_names_every_room() -> None:
+    rooms = re.findall(r'^"?([\w/]+)"? = \[', (ROOT / "rooms.toml").read_text().split("[elsewhere]")[0], re.MULTILINE)
+    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    assert len(rooms) > 8
+    assert [room for room in rooms if f"`{room}`" not in page] == []
+
+
+def test_the_tour_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [tour] = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(tour, "README.md", "exec"), {})
+    assert (tmp_path / "qwen3.pt2").stat().st_size > 0

@@ -1,0 +1,153 @@
+"""Text encoders."""
+
+from __future__ import annotations
+
+from .row import Make, Row, Size
+from .text import ids, right_padded, right_padded_pairs
+
+TINY = {
+    "vocab_size": 99,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
+    "max_position_embeddings": 64,
+    "type_vocab_size": 2,
+    "num_labels": 6,
+    "pad_token_id": 0,
+}
+
+
+def encoder(name: str, model_class: str, make: Make = right_padded, **overrides) -> Row:
+    return Row(name, "encoder", model_class, {**TINY, **overrides}, make)
+
+
+ROWS = [
+    encoder("bert", "BertForMaskedLM", right_padded_pairs),
+    encoder("roberta", "RobertaForTokenClassification", pad_token_id=1),
+    encoder("electra", "ElectraForQuestionAnswering", right_padded_pairs,
+            embedding_size=24, num_labels=2),
+    encoder("albert", "AlbertForMaskedLM", right_padded_pairs, embedding_size=24),
+    encoder("mpnet", "MPNetModel", pad_token_id=1),
+    encoder(
+        "deberta",
+        "DebertaForMaskedLM",
+        right_padded_pairs,
+        relative_attention=True,
+        pos_att_type=["c2p", "p2c"],
+        position_biased_input=False,
+    ),
+    encoder(
+        "deberta_v2",
+        "DebertaV2ForSequenceClassification",
+        relative_attention=True,
+        pos_att_type=["c2p", "p2c"],
+        position_buckets=8,
+        share_att_key=True,
+        norm_rel_ebd="layer_norm",
+        conv_kernel_size=3,
+    ),
+    encoder("convbert", "ConvBertModel", embedding_size=32, head_ratio=2, conv_kernel_size=3),
+    encoder("roformer", "RoFormerForMaskedLM", embedding_size=32),
+    encoder("rembert", "RemBertModel", input_embedding_size=24, output_embedding_size=28),
+    encoder("squeezebert", "SqueezeBertModel", embedding_size=32),
+    encoder("nystromformer", "NystromformerModel", num_landmarks=64, segment_means_seq_len=64),
+    encoder("fnet", "FNetModel", ids),
+    encoder("esm", "EsmForMaskedLM", position_embedding_type="rotary", pad_token_id=1),
+    encoder("ibert", "IBertModel", pad_token_id=1),
+    encoder("megatron_bert", "MegatronBertModel", right_padded_pairs),
+    encoder("xlm_roberta", "XLMRobertaForSequenceClassification", pad_token_id=1),
+    encoder("camembert", "CamembertModel", ids, pad_token_id=1),
+    encoder("data2vec_text", "Data2VecTextModel", pad_token_id=1),
+    encoder("ernie", "ErnieModel", use_task_id=True),
+    encoder("splinter", "SplinterModel"),
+    encoder("mobilebert", "MobileBertModel", embedding_size=24, intra_bottleneck_size=16),
+    encoder(
+        "modernbert",
+        "ModernBertForMaskedLM",
+        global_attn_every_n_layers=2,
+        local_attention=6,
+        num_hidden_layers=3,
+        cls_token_id=1,
+        sep_token_id=2,
+        bos_token_id=1,
+        eos_token_id=2,
+    ),
+    encoder("eurobert", "EuroBertModel", num_key_value_heads=2),
+    Row(
+        "distilbert",
+        "encoder",
+        "DistilBertForMaskedLM",
+        {"vocab_size": 99, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 40,
+         "max_position_embeddings": 64},
+        right_padded,
+    ),
+    Row(
+        "xlnet",
+        "encoder",
+        "XLNetLMHeadModel",
+        {"vocab_size": 99, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 40},
+        right_padded,
+    ),
+    Row(
+        "xlm",
+        "encoder",
+        "XLMWithLMHeadModel",
+        {"vocab_size": 99, "emb_dim": 32, "n_layers": 2, "n_heads": 4, "n_langs": 2,
+         "max_position_embeddings": 64},
+        right_padded,
+    ),
+    Row(
+        "flaubert",
+        "encoder",
+        "FlaubertModel",
+        {"vocab_size": 99, "emb_dim": 32, "n_layers": 2, "n_heads": 4,
+         "max_position_embeddings": 64},
+        right_padded,
+    ),
+    Row(
+        "funnel",
+        "encoder",
+        "FunnelForMaskedLM",
+        {"vocab_size": 99, "block_sizes": [1, 1, 1], "num_decoder_layers": 1, "d_model": 32,
+         "n_head": 4, "d_head": 8, "d_inner": 40, "max_position_embeddings": 64},
+        right_padded,
+        (Size(3, seq=17), Size(4, seq=23), Size(2, seq=13)),
+    ),
+    Row(
+        "longformer",
+        "encoder",
+        "LongformerForMaskedLM",
+        {**TINY, "attention_window": 4, "pad_token_id": 1},
+        right_padded,
+    ),
+    Row(
+        "big_bird",
+        "encoder",
+        "BigBirdForMaskedLM",
+        {**TINY, "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
+         "max_position_embeddings": 128},
+        ids,
+        (Size(3, seq=30), Size(4, seq=36), Size(2, seq=26)),
+    ),
+    Row(
+        "perceiver",
+        "encoder",
+        "PerceiverForMaskedLM",
+        {"vocab_size": 99, "d_model": 32, "d_latents": 24, "num_latents": 9, "num_blocks": 1,
+         "num_self_attends_per_block": 2, "num_self_attention_heads": 2,
+         "num_cross_attention_heads": 2,
+         "max_position_embeddings": 13},
+        right_padded,
+        (Size(3, seq=13), Size(4, seq=13), Size(2, seq=13)),
+    ),
+    Row(
+        "canine",
+        "encoder",
+        "CanineModel",
+        {**TINY, "num_hash_functions": 4, "num_hash_buckets": 32, "local_transformer_stride": 32,
+         "downsampling_rate": 4, "max_position_embeddings": 64},
+        right_padded,
+        (Size(3, seq=16), Size(4, seq=24), Size(2, seq=12)),
+    ),
+]
