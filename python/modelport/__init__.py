@@ -12,10 +12,23 @@ if TYPE_CHECKING:
     from .capturing import capture
 
 # Names and where they live: torch is imported only when one of them is used.
-_LAZY = {
-    "Captured": "captured",
-    "capture": "capturing",
+_HOMES = {
+    "captured": ("Captured",),
+    "capturing": ("capture",),
+    "exporters.auto": (
+        "AutoExportConfig",
+        "AutoHfExporter",
+        "get_hf_exporter",
+        "register_export_config",
+        "register_exporter",
+    ),
+    "exporters.base": ("HfExporter",),
+    "exporters.configs": ("DynamoConfig", "ExportConfigMixin", "ExportFormat"),
+    "exporters.dynamo": ("DynamoExporter", "ExportedProgram", "load_pt2"),
+    "exporters.patches": ("apply_patches", "register_patch"),
+    "exporters.prepare": ("get_leaf_tensors", "prepare_for_export"),
 }
+_LAZY = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = ["ExportError", *_LAZY]
 

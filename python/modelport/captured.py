@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from . import core
 from .errors import problem
 from .structure import Flat, flatten, unflatten
 
@@ -15,12 +14,11 @@ from .structure import Flat, flatten, unflatten
 class Captured:
     """What `modelport.capture` gives. `print(captured)` shows the graph as text."""
 
-    def __init__(self, program: Any, inputs: Flat, outputs: Flat, in_graph: list[bool], example_outputs: list[Any]):
+    def __init__(self, program: Any, inputs: Flat, outputs: Flat, in_graph: list[bool]):
         self.program = program
         self.inputs = inputs  # the example inputs
         self.outputs = outputs  # structure of the result, and the leaves that are no tensors
         self.in_graph = in_graph
-        self.example_outputs = example_outputs
 
     def __str__(self) -> str:
         return self.program.text()
@@ -85,6 +83,3 @@ class Captured:
         from .check import compare
 
         return compare(self, model, dict(inputs), atol=atol, rtol=rtol)
-
-    def real_example_outputs(self) -> list[torch.Tensor]:
-        return [core.real_tensor(v) for v in self.example_outputs if isinstance(v, torch.Tensor)]

@@ -13,7 +13,7 @@ from .captured import Captured
 from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
 from .interception import intercepted
-from .model_state import unchanged
+from .model_state import no_garbage_collection, unchanged
 from .place import model_line
 from .structure import Flat, flatten, plain_spec, unflatten
 
@@ -49,9 +49,21 @@ def capture(
     return captured
 
 
-def capture_once(model: Any, flat: Flat, axes: Axes) -> Captured:
-    """One capture at the sizes of `flat`, its guards as the model made them."""
-    session = core.Session()
+def capture_once(model: Any, flat: Flat, axes: Axes, *, with_data: bool = False) -> Captured:
+    """One capture at the sizes of `flat`, its guards as the model made them.
+
+    Shapes are enough for most models: what depends on a parameter is not computed, so that a capture is quicker than a
+    forward pass. Where the model asks for a value, it is captured again with everything computed."""
+    if not with_data:
+        try:
+            return _capture(model, flat, axes, with_data=False)
+        except Exception:  # whatever it is, the capture with data either works or reports it
+            pass
+    return _capture(model, flat, axes, with_data=True)
+
+
+def _capture(model: Any, flat: Flat, axes: Axes, *, with_data: bool) -> Captured:
+    session = core.Session(with_data)
     for symbol in axes.symbols.values():
         session.declare(symbol.name, symbol.hint(flat), symbol.low, symbol.high)
     module = model if isinstance(model, torch.nn.Module) else None
@@ -63,7 +75,7 @@ def capture_once(model: Any, flat: Flat, axes: Axes) -> Captured:
         _name_weights(session, module)
     rng = torch.get_rng_state()
     try:
-        with torch.no_grad(), unchanged(module, session.protect), intercepted():
+        with torch.no_grad(), no_garbage_collection(), unchanged(module, session.protect), intercepted():
             session.start()
             try:
                 output = _call(session, model, unflatten(leaves, flat.spec))
@@ -76,9 +88,8 @@ def capture_once(model: Any, flat: Flat, axes: Axes) -> Captured:
         session.restore()
         torch.set_rng_state(rng)
     constants = [None if inside else leaf for inside, leaf in zip(in_graph, result.leaves, strict=True)]
-    reals = [core.real_tensor(v) if isinstance(v, torch.Tensor) else v for v in result.leaves]
     program = session.finish(_graph_name(model))
-    return Captured(program, flat, Flat(result.names, constants, spec), in_graph, reals)
+    return Captured(program, flat, Flat(result.names, constants, spec), in_graph)
 
 
 def _call(session: Any, model: Any, kwargs: dict[str, Any]) -> Any:

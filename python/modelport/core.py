@@ -14,3 +14,5 @@ Program = _modelport.Program
 Paused = _modelport.Paused
 parse_graph = _modelport.parse_graph
 real_tensor = _modelport.real_tensor
+write_pt2 = _modelport.write_pt2
+read_pt2 = _modelport.read_pt2

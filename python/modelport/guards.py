@@ -5,6 +5,7 @@ the guard is dropped. Where the graphs differ, the one that is right at both siz
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ import torch
 from .captured import Captured
 from .dynamic import Axes
 from .errors import ExportError
-from .structure import Flat
+from .structure import Flat, flatten, unflatten
 
 
 def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
@@ -25,7 +26,7 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
     for name, size in narrowed.items():
         if len(narrowed) > 1 or other is None:
             other = _capture_at(model, captured, axes, {name: size})
-        captured = _decided(captured, other, {name: size})
+        captured = _decided(model, captured, other, {name: size})
         other = None
     return captured
 
@@ -67,30 +68,32 @@ def _at_shape(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
     return tensor
 
 
-def _decided(captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
+def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
     if other is None:
         return captured
-    if captured.program.same_as(other.program) or _agrees(captured, other, sizes):
+    if captured.program.same_as(other.program) or _right_at(model, captured, other.inputs, sizes):
         return _widened(captured, sizes)
-    if _agrees(other, captured, sizes):
-        example = Captured(other.program, captured.inputs, captured.outputs, captured.in_graph, captured.example_outputs)
-        return _widened(example, sizes)
+    if _right_at(model, other, captured.inputs, sizes):
+        return _widened(Captured(other.program, captured.inputs, other.outputs, other.in_graph), sizes)
     return captured
 
 
-def _agrees(captured: Captured, other: Captured, sizes: dict[str, int]) -> bool:
-    """Whether the graph gives, on the inputs of the other capture, the values that the model gave there."""
+def _right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
+    """Whether the graph gives the values of the model at a size that its guards exclude."""
     trial = captured.program.copy()
     _set_ranges(trial, sizes)
-    tensors = [leaf for leaf in other.inputs.leaves if isinstance(leaf, torch.Tensor)]
+    tensors = [leaf for leaf in inputs.leaves if isinstance(leaf, torch.Tensor)]
+    rng = torch.get_rng_state()
     try:
-        rng = torch.get_rng_state()
-        values, _ = trial.run(tensors, None)
-        torch.set_rng_state(rng)
+        with torch.no_grad():
+            want = flatten(model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))).tensors().values()
+            torch.set_rng_state(rng)
+            values, _ = trial.run(tensors, None)
     except (ExportError, RuntimeError):
         return False
+    finally:
+        torch.set_rng_state(rng)
     got = [v for v in values if isinstance(v, torch.Tensor)]
-    want = other.real_example_outputs()
     return len(got) == len(want) and all(
         a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, atol=1e-4, rtol=1e-4, equal_nan=True)
         for a, b in zip(got, want, strict=True)

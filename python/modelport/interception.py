@@ -17,6 +17,8 @@ from ._modelport import (
     enter_module,
     is_recording,
     leave_module,
+    read_number,
+    sym_constant,
     sym_is_ours,
     sym_round,
     sym_trunc,
@@ -25,6 +27,7 @@ from ._modelport import (
 _lock = threading.Lock()
 _depth = 0
 _originals: list[tuple[Any, str, Any]] = []
+_ABSENT = object()  # the owner has no such attribute of its own
 
 
 @contextmanager
@@ -46,7 +49,7 @@ def intercepted() -> Iterator[None]:
 
 def _install() -> None:
     for owner, name, make in _REPLACEMENTS:
-        original = vars(owner).get(name, getattr(owner, name))
+        original = vars(owner).get(name, getattr(owner, name, _ABSENT))
         _originals.append((owner, name, original))
         setattr(owner, name, make(original))
 
@@ -54,7 +57,10 @@ def _install() -> None:
 def _remove() -> None:
     while _originals:
         owner, name, original = _originals.pop()
-        setattr(owner, name, original)
+        if original is _ABSENT:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, original)
 
 
 def _module_call(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,6 +88,15 @@ def _tolist(original: Callable[..., Any]) -> Callable[..., Any]:
         return [tolist(row) for row in self.unbind(0)]
 
     return tolist
+
+
+def _item(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A number read out of a traced tensor is a symbol."""
+
+    def item(self: torch.Tensor) -> Any:
+        return read_number(self) if is_recording() and concerns_graph(self) else original(self)
+
+    return item
 
 
 def _reads_data(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,17 +198,26 @@ def _stacked(data: Any, dtype: torch.dtype | None, device: Any) -> torch.Tensor:
     return torch.full((), data, dtype=dtype, device=device)
 
 
+def _plain_value(_original: Any) -> Callable[..., Any]:
+    """The accessors of a symbol's constant value, which torch gives to its own symbols only."""
+    return lambda node: sym_constant(node)
+
+
 def _true_flag(_original: bool) -> bool:
     return True
 
 
 _REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.nn.Module, "__call__", _module_call),
+    (torch.Tensor, "item", _item),
     (torch.Tensor, "tolist", _tolist),
     (torch.Tensor, "numpy", _reads_data),
     (torch.Tensor, "__array__", _reads_data),
     (torch.Tensor, "__repr__", _shows_data),
     (torch.Tensor, "__format__", _shows_data),
+    (torch._C._SymNode, "maybe_as_int", _plain_value),
+    (torch._C._SymNode, "maybe_as_float", _plain_value),
+    (torch._C._SymNode, "maybe_as_bool", _plain_value),
     (torch.SymInt, "__hash__", _symbol_hash),
     (torch.SymFloat, "__hash__", _symbol_hash),
     (torch.SymFloat, "__trunc__", _float_trunc),

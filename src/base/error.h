@@ -30,6 +30,7 @@ enum class Code : std::uint16_t {
   unsupported_op = 203,   // a target has no rule for an operator
   data_dependent = 204,   // Python control flow that depends on the data and cannot be captured
   capture_failed = 205,   // the model could not be recorded for another reason
+  needs_weights = 206,    // the capture without weights met a question that only their values answer
   bad_input = 301,        // inputs that the model or the graph does not take
   pinned_axis = 302,      // an axis asked to be dynamic that the model pins to one size
   bad_dynamic_shapes = 303,  // a dynamic_shapes argument that does not fit the inputs

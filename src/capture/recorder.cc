@@ -1,6 +1,9 @@
 #include "capture/recorder.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+
+#include <algorithm>
 
 #include "capture/learn.h"
 #include "capture/torch_dtype.h"
@@ -20,6 +23,14 @@ std::vector<at::Tensor> flat_tensors(const std::vector<c10::IValue>& results) {
     }
   }
   return flat;
+}
+
+/// Operators whose result is always new and dense: where the data is not computed, the rule alone makes the result, and
+/// the costly kernels of a model are not run at all.
+bool gives_new_dense_tensor(std::string_view op) {
+  static constexpr std::string_view kOps[] = {"aten.bmm",    "aten.embedding", "aten.layer_norm", "aten.linear",
+                                              "aten.matmul", "aten.mm",        "aten.scaled_dot_product_attention"};
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
 bool shares_memory(const at::Tensor& a, const at::Tensor& b) {
@@ -70,7 +81,7 @@ std::vector<ir::Type> Recorder::infer(const std::vector<ir::NamedArg>& args, con
   }
   const ops::Call::Site site{.graph = session_.graph(),
                              .dims = session_.dims(),
-                             .place = session_.dims_place(),
+                             .place = {place_.where, place_.module_path},
                              .observed = observed,
                              .result_count = results.size()};
   return ops::infer(*facts_.row, args, site);
@@ -104,8 +115,23 @@ void Recorder::push_results(std::vector<c10::IValue> results) {
   for (c10::IValue& result : results) stack_.push_back(std::move(result));
 }
 
+std::optional<at::Tensor> Recorder::shape_only_result(const std::vector<ir::NamedArg>& args,
+                                                      const std::vector<c10::IValue>& real) {
+  if (!real[0].isTensor() || !real[0].toTensor().defined() || !real[0].toTensor().is_meta()) return std::nullopt;
+  if (facts_.writes || facts_.row == nullptr || !gives_new_dense_tensor(facts_.name)) return std::nullopt;
+  const std::vector<ir::Type> types = infer(args, {});
+  const auto& type = std::get<ir::TensorType>(types[0]);
+  std::vector<std::int64_t> sizes;
+  for (const shape::Int& size : type.shape) sizes.push_back(session_.dims().hint(size));
+  const at::Tensor result = at::detail::empty_meta(sizes, to_torch(type.dtype));
+  const ir::NodeId node = session_.graph().add_node(facts_.name, args, types,
+                                                    session_.graph().add_place(place_.where, place_.module_path));
+  return session_.wrap(result, session_.graph().node(node).results[0]);
+}
+
 void Recorder::record() {
   std::vector<ir::NamedArg> args;
+  place_ = session_.surroundings().place();
   for (const std::size_t index : facts_.written) {
     const at::Tensor& target = tensor_operand(index);
     if (as_traced(target) == nullptr && !session_.knows(target)) session_.promote(target);
@@ -113,6 +139,7 @@ void Recorder::record() {
   args = node_arguments(session_, facts_, op_.schema(), operands_);
   const std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
   for (const std::size_t index : facts_.written) session_.before_write(real[index].toTensor());
+  if (const auto shortcut = shape_only_result(args, real)) return push_results({*shortcut});
   const std::vector<c10::IValue> results = run_for_real(real);
   const std::vector<at::Tensor> flat = flat_tensors(results);
   if (flat.empty()) return push_results(results);
@@ -125,7 +152,7 @@ void Recorder::record() {
   std::vector<ir::Type> types = infer(args, flat);
   if (!facts_.writes) check_rule(types, flat);
   const std::vector<ir::Type> kept_types = types;
-  const ir::NodeId node = session_.graph().add_node(facts_.name, args, std::move(types), session_.place());
+  const ir::NodeId node = session_.graph().add_node(facts_.name, args, std::move(types), session_.graph().add_place(place_.where, place_.module_path));
   const std::vector<ir::ValueId> values = session_.graph().node(node).results;
   if (facts_.writes) return finish_writes(args, real, values);
 
@@ -177,9 +204,7 @@ void Recorder::finish_writes(const std::vector<ir::NamedArg>&, const std::vector
                                 {was.dtype, session_.graph().value(value).tensor().shape});
     }
     session_.write(target, value);
-    if (TracedTensor* traced = as_traced(target); traced && real[index].toTensor().is_meta()) {
-      traced->trace().memory->lost_data = true;
-    }
+    if (real[index].toTensor().is_meta()) session_.trace_of(target)->memory->lost_data = true;
     outputs.emplace_back(target);
   }
   if (op_.schema().returns().empty()) outputs.clear();

@@ -34,6 +34,8 @@ class Recorder {
                      const std::vector<ir::ValueId>& values);
   /// The operand that the result is, or looks at: its index; nothing where the result has memory of its own.
   std::optional<std::size_t> viewed_operand(const std::vector<c10::IValue>& real, const at::Tensor& result) const;
+  /// In a capture without data: the result of an operator that always makes a new dense tensor, by its rule alone.
+  std::optional<at::Tensor> shape_only_result(const std::vector<ir::NamedArg>& args, const std::vector<c10::IValue>& real);
   void push_results(std::vector<c10::IValue> results);
   const at::Tensor& tensor_operand(std::size_t index) const { return operands_[index].toTensor(); }
 
@@ -42,6 +44,7 @@ class Recorder {
   const OpFacts& facts_;
   torch::jit::Stack& stack_;
   std::vector<c10::IValue> operands_;
+  ir::Place place_;
 };
 
 }  // namespace modelport::capture

@@ -36,8 +36,7 @@ void Recorder::read_number() {
   const at::Tensor& self = tensor_operand(0);
   const at::Tensor real = session_.real_of(self);
   if (real.is_meta()) {
-    session_.fail(Code::data_dependent, "the model reads a number that depends on its weights",
-                  {"capture with the weights loaded: modelport.capture(model, inputs)"});
+    session_.fail_without_weights("the model reads a number that depends on its weights");
   }
   const at::Scalar now = [&] {
     const Paused paused;
@@ -68,8 +67,7 @@ void Recorder::read_truth() {
   const at::Tensor& self = tensor_operand(0);
   const at::Tensor real = session_.real_of(self);
   if (real.is_meta()) {
-    session_.fail(Code::data_dependent, "the model branches on a value that depends on its weights",
-                  {"capture with the weights loaded: modelport.capture(model, inputs)"});
+    session_.fail_without_weights("the model branches on a value that depends on its weights");
   }
   const bool truth = [&] {
     const Paused paused;
@@ -112,9 +110,7 @@ void Recorder::copy() {
     value = session_.add_node("aten.expand", {{"self", {value}}, {"size", {std::move(sizes)}}}, was);
   }
   session_.write(self, value);
-  if (TracedTensor* traced = as_traced(self); traced && real[0].toTensor().is_meta()) {
-    traced->trace().memory->lost_data = true;
-  }
+  if (real[0].toTensor().is_meta()) session_.trace_of(self)->memory->lost_data = true;
   push_results({self});
 }
 

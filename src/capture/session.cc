@@ -30,8 +30,8 @@ const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-Session::Session(std::unique_ptr<Surroundings> surroundings)
-    : surroundings_(std::move(surroundings)) {}
+Session::Session(std::unique_ptr<Surroundings> surroundings, Data data)
+    : surroundings_(std::move(surroundings)), data_(data) {}
 
 ir::PlaceId Session::place() {
   const ir::Place here = surroundings_->place();
@@ -79,6 +79,11 @@ void Session::fail(Code code, std::string what, std::vector<std::string> ways_ou
                                .ways_out = std::move(ways_out)});
 }
 
+void Session::fail_without_weights(std::string_view what) {
+  fail(Code::needs_weights, std::string(what),
+       {"capture with the weights loaded: modelport.capture(model, inputs)"});
+}
+
 at::Tensor Session::add_input(const std::string& name, const at::Tensor& real,
                               std::vector<Int> shape) {
   protect(real);
@@ -101,7 +106,9 @@ void Session::add_weight(const std::string& name, const at::Tensor& tensor, ir::
   weight_tensors_.emplace_back(value, tensor);
   owners_by_tensor_.emplace(tensor.unsafeGetTensorImpl(), owners_.size());
   owners_by_storage_[storage_of(tensor)].push_back(owners_.size());
-  owners_.push_back({tensor, std::make_shared<Memory>(Memory{.base = value}), value});
+  Owner owner{tensor, std::make_shared<Memory>(Memory{.base = value}), value, {}};
+  owner.memory->lost_data = data_ == Data::inputs_only && kind == ir::WeightKind::parameter;
+  owners_.push_back(std::move(owner));
 }
 
 void Session::protect(const at::Tensor& tensor) {
@@ -163,7 +170,7 @@ void Session::before_write(const at::Tensor& real) {
   }
 }
 
-const Session::Owner* Session::owner_of(const at::Tensor& plain) const {
+Session::Owner* Session::owner_of(const at::Tensor& plain) {
   const auto by_tensor = owners_by_tensor_.find(plain.unsafeGetTensorImpl());
   if (by_tensor != owners_by_tensor_.end()) return &owners_[by_tensor->second];
   const auto by_storage = owners_by_storage_.find(storage_of(plain));
@@ -200,7 +207,7 @@ std::optional<Trace> Session::strided_view(const Owner& owner, const at::Tensor&
 std::optional<Trace> Session::trace_of(const at::Tensor& tensor) {
   if (!tensor.defined()) return std::nullopt;
   if (TracedTensor* traced = as_traced(tensor)) return traced->trace();
-  const Owner* owner = owner_of(tensor);
+  Owner* owner = owner_of(tensor);
   if (owner == nullptr) return std::nullopt;
   if (same_geometry(owner->tensor, tensor)) {
     return Trace{owner->memory, nullptr, owner->memory->version, owner->memory->base};
@@ -216,8 +223,7 @@ ir::ValueId Session::value_of(const at::Tensor& tensor) {
 
 ir::ValueId Session::constant_for(const at::Tensor& plain) {
   if (plain.is_meta()) {
-    fail(Code::missing_weight, "a tensor without data is used that is no weight of the checkpoint",
-         {"capture with the weights loaded: modelport.capture(model, inputs)"});
+    fail_without_weights("a tensor without data is used that is no weight of the checkpoint");
   }
   const c10::StorageImpl* storage = storage_of(plain);
   for (const KeptConstant& constant : constants_[storage]) {
@@ -232,12 +238,17 @@ ir::ValueId Session::constant_for(const at::Tensor& plain) {
 }
 
 at::Tensor Session::real_of(const at::Tensor& tensor) {
-  TracedTensor* traced = as_traced(tensor);
-  if (traced == nullptr) return tensor;
-  if (traced->trace().memory->lost_data && !traced->real().is_meta()) {
-    traced->set_real(traced->real().to(at::kMeta));
+  if (TracedTensor* traced = as_traced(tensor)) {
+    if (traced->trace().memory->lost_data && !traced->real().is_meta()) {
+      traced->set_real(traced->real().to(at::kMeta));
+    }
+    return traced->real();
   }
-  return traced->real();
+  Owner* owner = owner_of(tensor);
+  if (owner == nullptr || !owner->memory->lost_data || tensor.is_meta()) return tensor;
+  if (!same_geometry(owner->tensor, tensor)) return tensor.to(at::kMeta);
+  if (!owner->on_meta.defined()) owner->on_meta = tensor.detach().to(at::kMeta);
+  return owner->on_meta;
 }
 
 at::Tensor Session::wrap(at::Tensor real, Trace trace) {

@@ -26,7 +26,11 @@ class Surroundings {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  explicit Session(std::unique_ptr<Surroundings> surroundings);
+  enum class Data {
+    everything,   // the whole model is computed
+    inputs_only,  // what touches a parameter is computed on meta: shapes, no values
+  };
+  Session(std::unique_ptr<Surroundings> surroundings, Data data);
 
   ir::Graph& graph() { return graph_; }
   shape::Dims& dims() { return dims_; }
@@ -69,7 +73,7 @@ class Session : public std::enable_shared_from_this<Session> {
   at::Tensor wrap(at::Tensor real, ir::ValueId value);
 
   /// Whether a plain tensor is a weight or memory that holds traced values.
-  bool knows(const at::Tensor& plain) const { return owner_of(plain) != nullptr; }
+  bool knows(const at::Tensor& plain) { return owner_of(plain) != nullptr; }
 
   // --- writes
   /// To be called before the real bytes of a tensor change.
@@ -81,6 +85,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   ir::ValueId add_node(std::string op, std::vector<ir::NamedArg> args, ir::TensorType type);
   [[noreturn]] void fail(Code code, std::string what, std::vector<std::string> ways_out);
+  /// For questions about values that this capture does not compute.
+  [[noreturn]] void fail_without_weights(std::string_view what);
   /// The first error of ours in this capture: on its way through torch and the model it may have become another.
   void keep_error(const ExportError& error) {
     if (!error_) error_ = error;
@@ -92,18 +98,20 @@ class Session : public std::enable_shared_from_this<Session> {
     at::Tensor tensor;
     std::shared_ptr<Memory> memory;
     std::optional<ir::ValueId> buffer;  // of the model, where writes are mutations
+    at::Tensor on_meta;                 // stands for the tensor where its data is not to be used
   };
   struct KeptConstant {
     ir::ValueId value;
     std::size_t slot;  // in weight_tensors_
   };
-  const Owner* owner_of(const at::Tensor& plain) const;
+  Owner* owner_of(const at::Tensor& plain);
   std::optional<Trace> strided_view(const Owner& owner, const at::Tensor& plain);
   ir::ValueId constant_for(const at::Tensor& plain);
 
   ir::Graph graph_;
   shape::Dims dims_;
   std::unique_ptr<Surroundings> surroundings_;
+  Data data_;
   std::unordered_map<const c10::TensorImpl*, std::size_t> owners_by_tensor_;
   std::unordered_map<const c10::StorageImpl*, std::vector<std::size_t>> owners_by_storage_;
   std::vector<Owner> owners_;

@@ -193,7 +193,7 @@ void Session::promote(const at::Tensor& plain) {
                               : plain.as_strided({static_cast<std::int64_t>(plain.storage().nbytes() / plain.itemsize())}, {1}, 0);
   const ir::ValueId value = constant_for(base);
   owners_by_storage_[plain.storage().unsafeGetStorageImpl()].push_back(owners_.size());
-  owners_.push_back({base, std::make_shared<Memory>(Memory{.base = value}), std::nullopt});
+  owners_.push_back({base, std::make_shared<Memory>(Memory{.base = value}), std::nullopt, {}});
 }
 
 }  // namespace modelport::capture

@@ -201,10 +201,9 @@ std::optional<std::int64_t> read_integer(std::string_view text) {
 
 std::optional<double> read_double(std::string_view text) {
   const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
-  // from_chars also takes "infinity", "nan(...)" and the like, which are not of this text form.
-  if (digits != "inf" && digits != "nan" && (digits.empty() || !is_digit(digits[0]))) {
-    return std::nullopt;
-  }
+  // from_chars also takes "infinity", "nan(...)" and what looks like an integer.
+  const bool has_digits = !digits.empty() && is_digit(digits[0]) && !is_number(digits);
+  if (!has_digits && digits != "inf" && digits != "nan") return std::nullopt;
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);

@@ -49,10 +49,7 @@ std::string error_of(std::string_view text) {
 
 constexpr std::string_view kQwen3 =
     R"(graph qwen3(%input_ids: i64[batch, seq], %past_key_values.0.key: f32[batch, 2, past, 16])
-  where batch in 1.. = 3,
-    seq in 2..64 = 7 declared 1..,
-    past in 0.. = 5,
-    u0 in 0.. = 4 from data,
+  where batch in 1.. = 3, seq in 2..64 = 7 declared 1.., past in 0.. = 5, u0 in 0.. = 4 from data,
     past + seq >= 2,  # modeling_qwen3.py:12 in Qwen3Model.forward, model
     batch*seq != 11
   weights @model.embed_tokens.weight: f32[1000, 64],

@@ -12,7 +12,8 @@ namespace {
 
 std::vector<std::string> problems(const Graph& graph) {
   std::vector<std::string> found;
-  for (const Diagnostic& diagnostic : violations(graph).all()) {
+  const Diagnostics all = violations(graph);
+  for (const Diagnostic& diagnostic : all.all()) {
     CHECK(diagnostic.code == Code::bad_graph);
     found.push_back(diagnostic.what);
   }

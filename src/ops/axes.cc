@@ -62,6 +62,7 @@ Int expanded(Call& call, const Int& from, const Int& to) {
 
 Int divided(Call& call, const Int& a, const Int& b) {
   if (const std::optional<Int> exact = shape::exact_quotient(a, b)) return *exact;
+  call.require(call.equal(shape::mod(a, b), 0), "a size that does not divide");
   return shape::floor_div(call.dims().simplify(a), call.dims().simplify(b));
 }
 

@@ -11,17 +11,12 @@ Results div_mode(Call& call) {
   return call.has("rounding_mode") ? binary(call) : binary_floating(call);
 }
 
-// A bool to an integer power is an integer: the power of two bools stays bool.
 Results pow_rule(Call& call) {
   return one(promote(call, {"self", "exponent"}), broadcast_args(call, {"self", "exponent"}));
 }
 
-// self * 2 ** other, where the power is a float.
-Results ldexp(Call& call) {
-  const Dtype power = to_floating(call.dtype_of("other"));
-  const Dtype self = call.dtype_of("self");
-  const Dtype dtype = is_floating(self) && call.rank("other") == 0 ? self : promote(self, power);
-  return one(dtype, broadcast_args(call, {"self", "other"}));
+Results heaviside(Call& call) {
+  return one(promote(call, {"self", "values"}), broadcast_args(call, {"self", "values"}));
 }
 
 constexpr std::array kBinaryOps{
@@ -67,8 +62,8 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
           .infer = div_mode,
           .samples = "f32[a, b], f32[b], rounding_mode='floor'; i64[a], 2, rounding_mode='floor'; "
-                     "i64[a, b], i32[b], rounding_mode='trunc'; i64[a], f32[], "
-                     "rounding_mode='floor'; i64[a], 2, rounding_mode=None"},
+                     "i32[a, b], 3, rounding_mode='trunc'; i64[a], f32[], rounding_mode='floor'; "
+                     "i64[a], 2, rounding_mode=None"},
     OpDef{.name = "aten.floor_divide",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
@@ -99,7 +94,7 @@ constexpr std::array kBinaryOps{
           .samples = "i64[a, b], i64[b]; i32[a, 1], i64[b]; i64[a], 2; u8[], u8[a]"},
     OpDef{.name = "aten.heaviside",
           .schema = "(Tensor self, Tensor values) -> Tensor",
-          .infer = binary,
+          .infer = heaviside,
           .samples = "f32[a, b], f32[b]; f64[a, 1], f64[1, b]; f32[], f32[a]"},
     OpDef{.name = "aten.hypot",
           .schema = "(Tensor self, Tensor other) -> Tensor",
@@ -119,8 +114,8 @@ constexpr std::array kBinaryOps{
           .samples = "i64[a, b], i64[b]; i32[a, 1], i64[b]; i64[a], 2; u8[], u8[a]"},
     OpDef{.name = "aten.ldexp.Tensor",
           .schema = "(Tensor self, Tensor other) -> Tensor",
-          .infer = ldexp,
-          .samples = "f32[a, b], i64[b]; i64[a], i64[]; f16[a], i32[a]"},
+          .infer = binary_floating,
+          .samples = "f32[a, b], i64[b]; i64[a], i64[]; f16[a], i32[a]; f16[a], f32[a]"},
     OpDef{.name = "aten.logaddexp",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,

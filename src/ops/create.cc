@@ -95,7 +95,7 @@ constexpr std::array kCreateOps{
         .schema = "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                   "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
         .infer = of_size,
-        .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool; a"},
+        .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
     OpDef{.name = "aten.empty_permuted",
           .schema = "(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -181,7 +181,7 @@ constexpr std::array kCreateOps{
           .schema = "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
-          .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool; a"},
+          .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
     OpDef{.name = "aten.scalar_tensor",
           .schema = "(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
@@ -201,7 +201,7 @@ constexpr std::array kCreateOps{
           .schema = "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
-          .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool; a"},
+          .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
 };
 static_assert(first_bad_row(kCreateOps).empty(), "unsorted, duplicate or half-filled row");
 

@@ -36,12 +36,11 @@ constexpr std::array kCreateLikeOps{
                     "memory_format=None) -> Tensor",
           .infer = like,
           .samples = "f32[a, b], 2; i64[a], 1.5; f16[a, b], 1, dtype=i64; bool[], True"},
-    OpDef{
-        .name = "aten.new_empty",
-        .schema = "(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
-                  "Device? device=None, bool? pin_memory=None) -> Tensor",
-        .infer = new_of_size,
-        .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []; f32[a], a"},
+    OpDef{.name = "aten.new_empty",
+          .schema = "(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+                    "Device? device=None, bool? pin_memory=None) -> Tensor",
+          .infer = new_of_size,
+          .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []"},
     OpDef{.name = "aten.new_empty_strided",
           .schema = "(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, "
                     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -52,18 +51,16 @@ constexpr std::array kCreateLikeOps{
                     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = new_of_size,
           .samples = "f32[a], [a, b], 1; i64[], [b], 1.5; f16[a, b], [2], 1, dtype=i64"},
-    OpDef{
-        .name = "aten.new_ones",
-        .schema = "(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
-                  "Device? device=None, bool? pin_memory=None) -> Tensor",
-        .infer = new_of_size,
-        .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []; f32[a], a"},
-    OpDef{
-        .name = "aten.new_zeros",
-        .schema = "(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
-                  "Device? device=None, bool? pin_memory=None) -> Tensor",
-        .infer = new_of_size,
-        .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []; f32[a], a"},
+    OpDef{.name = "aten.new_ones",
+          .schema = "(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+                    "Device? device=None, bool? pin_memory=None) -> Tensor",
+          .infer = new_of_size,
+          .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []"},
+    OpDef{.name = "aten.new_zeros",
+          .schema = "(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
+                    "Device? device=None, bool? pin_memory=None) -> Tensor",
+          .infer = new_of_size,
+          .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []"},
     OpDef{
         .name = "aten.ones_like",
         .schema = "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "

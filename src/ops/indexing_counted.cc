@@ -45,6 +45,12 @@ Results unique_along(Call& call, std::optional<std::int64_t> axis) {
           indices_if(call.flag("return_counts"), {count})};
 }
 
+Results unique_inverse(Call& call) {
+  const Int count = call.unknown_size(0, 0);
+  return {ir::TensorType{call.dtype_of("self"), {count}},
+          indices_if(call.flag("return_inverse"), call.shape("self"))};
+}
+
 Results unique(Call& call) { return unique_along(call, std::nullopt); }
 Results unique_dim(Call& call) {
   return unique_along(call, optional_axis(call, "dim", call.rank("self")));
@@ -65,11 +71,26 @@ Results one_hot(Call& call) {
   return one(Dtype::i64, joined(call.shape("self"), {size}));
 }
 
+/// A number read out of a tensor. Its value in the example run stands where a size would.
+Results item(Call& call) {
+  const Dtype dtype = call.dtype_of("self");
+  if (dtype == Dtype::boolean) return {ir::ScalarType{call.dims().fresh_bool(false)}};
+  if (is_integral(dtype)) {
+    const shape::Range any{shape::Range::kUnboundedBelow, shape::Range::kUnbounded};
+    return {ir::ScalarType{call.unknown_size(0, 0, any)}};
+  }
+  return {ir::ScalarType{call.dims().fresh_real(0)}};
+}
+
 constexpr std::array kCountedOps{
+    OpDef{.name = "aten._local_scalar_dense",
+          .schema = "(Tensor self) -> Scalar",
+          .infer = item,
+          .samples = "i64[]; f32[1]; bool[]"},
     OpDef{
         .name = "aten._unique",
         .schema = "(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
-        .infer = unique,
+        .infer = unique_inverse,
         .samples = "i64<4>[a, b]; i64<4>[a], True, True"},
     OpDef{.name = "aten._unique2",
           .schema = "(Tensor self, bool sorted=True, bool return_inverse=False, bool "
@@ -81,6 +102,10 @@ constexpr std::array kCountedOps{
           .schema = "(Tensor self) -> Tensor",
           .infer = nonzero,
           .samples = "f32[a, b]; bool[a]"},
+    OpDef{.name = "aten.item",
+          .schema = "(Tensor self) -> Scalar",
+          .infer = item,
+          .samples = "i64[]; f32[1]; bool[]"},
     OpDef{.name = "aten.masked_select",
           .schema = "(Tensor self, Tensor mask) -> Tensor",
           .infer = masked_select,

@@ -134,7 +134,7 @@ constexpr std::array kReduceOps{
     OpDef{.name = "aten.median",
           .schema = "(Tensor self) -> Tensor",
           .infer = scalar_of_self,
-          .samples = "f32[a, b, c]; i64[a]; bool[a, b]; f16[]"},
+          .samples = "f32[a, b, c]; i64[a]; f64[]"},
     OpDef{.name = "aten.median.dim",
           .schema = "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
           .infer = values_and_indices,

@@ -82,7 +82,7 @@ Interval divide(const Interval& a, Interval b) {
 
 class Bounder {
  public:
-  explicit Bounder(const Ranges& ranges) : ranges_(ranges) {}
+  explicit Bounder(const Ranges& ranges, std::int64_t least = INT64_MIN) : ranges_(ranges), least_(least) {}
 
   Interval of(const Int& x) const {
     if (const auto number = x.constant()) return {*number, *number};
@@ -116,7 +116,7 @@ class Bounder {
     switch (atom.kind) {
       case Kind::symbol: {
         const auto found = ranges_.find(atom.name);
-        if (found == ranges_.end()) return {INT64_MIN, INT64_MAX};
+        if (found == ranges_.end()) return {least_, INT64_MAX};
         return {found->second.lo, found->second.hi};
       }
       case Kind::floor_div:
@@ -151,7 +151,7 @@ class Bounder {
 
   template <class F>
   Interval rounded(const Real& x, F round) const {
-    const RealRange range = detail::bounds(x, ranges_);
+    const RealRange range = detail::bounds(x, ranges_, least_);
     const auto end = [&](double v) -> Wide {
       constexpr double kLimit = 9.2e18;
       if (v >= kLimit) return kInfinity;
@@ -162,6 +162,7 @@ class Bounder {
   }
 
   const Ranges& ranges_;
+  std::int64_t least_;  // of symbols without a range
 };
 
 }  // namespace
@@ -176,21 +177,27 @@ std::string print(const Range& range) {
   return text;
 }
 
-Range bounds(const Int& x, const Ranges& ranges) {
-  const Interval interval = Bounder(ranges).of(x);
+namespace {
+
+Range to_range(const Interval& interval) {
   Range range;
   if (interval.lo > INT64_MIN && interval.lo <= INT64_MAX) range.lo = static_cast<std::int64_t>(interval.lo);
   if (interval.hi < INT64_MAX && interval.hi >= INT64_MIN) range.hi = static_cast<std::int64_t>(interval.hi);
   return range;
 }
 
+}  // namespace
+
+Range bounds(const Int& x, const Ranges& ranges) { return to_range(Bounder(ranges).of(x)); }
+Range detail::bounds_of_sizes(const Int& x) { return to_range(Bounder({}, 0).of(x)); }
+
 // Rounding to nearest never reverses an order, so that the ends of a sum, product or quotient, computed as the value
 // itself is, bound it.
-RealRange detail::bounds(const Real& x, const Ranges& ranges) {
+RealRange detail::bounds(const Real& x, const Ranges& ranges, std::int64_t least) {
   using Op = Real::Op;
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const Real::Node& node = x.node();
-  const auto operand = [&](std::size_t i) { return detail::bounds(node.operands[i], ranges); };
+  const auto operand = [&](std::size_t i) { return detail::bounds(node.operands[i], ranges, least); };
   const auto hull = [](std::initializer_list<double> ends) -> RealRange {
     for (const double end : ends) {
       if (std::isnan(end)) return {-kInf, kInf};
@@ -201,7 +208,7 @@ RealRange detail::bounds(const Real& x, const Ranges& ranges) {
     case Op::number:
       return hull({node.number});
     case Op::integer: {
-      const Range range = bounds(node.integer, ranges);
+      const Range range = to_range(Bounder(ranges, least).of(node.integer));
       return {range.lo == Range::kUnboundedBelow ? -kInf : static_cast<double>(range.lo),
               range.hi == Range::kUnbounded ? kInf : static_cast<double>(range.hi)};
     }

@@ -116,7 +116,10 @@ struct RealRange {
   double lo;
   double hi;
 };
-RealRange bounds(const Real& x, const Ranges& ranges);
+/// `least` is taken for the symbols without a range.
+RealRange bounds(const Real& x, const Ranges& ranges, std::int64_t least = INT64_MIN);
+/// For symbols that are sizes, hence not negative.
+Range bounds_of_sizes(const Int& x);
 
 }  // namespace detail
 

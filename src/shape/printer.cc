@@ -50,17 +50,35 @@ Piece product_piece(const std::vector<Tree>& factors) {
   return {text, text[0] == '-' && factors.size() == 2 && start == 1 ? kUnary : kProduct};
 }
 
+bool is_negative(const Tree& x) {
+  const Tree& number = x.op == Tree::Op::mul ? x.operands[0] : x;
+  return number.op == Tree::Op::number && number.number < 0;
+}
+
+/// Of a number, or of a term with a negative number; false where that does not fit.
+bool flip_sign(Tree& x) {
+  Tree& number = x.op == Tree::Op::mul ? x.operands[0] : x;
+  if (number.op != Tree::Op::number || number.number == INT64_MIN) return false;
+  number.number = -number.number;
+  if (x.op != Tree::Op::mul || number.number != 1) return true;
+  x.operands.erase(x.operands.begin());
+  if (x.operands.size() == 1) {
+    Tree only = std::move(x.operands[0]);
+    x = std::move(only);
+  }
+  return true;
+}
+
 Piece sum_piece(std::span<const Tree> operands) {
   std::string text;
   for (const Tree& operand : operands) {
-    const Piece piece = piece_of(operand);
-    const bool least = operand.op == Tree::Op::number && operand.number == INT64_MIN;
+    Tree positive = operand;
     if (text.empty()) {
-      text = bracketed(piece, kProduct);
-    } else if (piece.text[0] == '-' && !least && !piece.text.starts_with("-9223372036854775808")) {
-      text += " - " + piece.text.substr(1);
+      text = bracketed(piece_of(operand), kProduct);
+    } else if (is_negative(operand) && flip_sign(positive)) {
+      text += " - " + bracketed(piece_of(positive), kProduct);
     } else {
-      text += " + " + bracketed(piece, kProduct);
+      text += " + " + bracketed(piece_of(operand), kProduct);
     }
   }
   return {text.empty() ? "0" : text, operands.size() < 2 ? kProduct : kSum};
@@ -227,20 +245,6 @@ std::string_view sign_of(Compare op) {
   __builtin_unreachable();
 }
 
-/// -x, for a term or a number; nothing where it does not fit.
-bool negate(Tree& x) {
-  Tree& number = x.op == Tree::Op::mul ? x.operands[0] : x;
-  if (number.op != Tree::Op::number || number.number == INT64_MIN) return false;
-  number.number = -number.number;
-  if (x.op != Tree::Op::mul || number.number != 1) return true;
-  x.operands.erase(x.operands.begin());
-  if (x.operands.size() == 1) {
-    Tree only = std::move(x.operands[0]);
-    x = std::move(only);
-  }
-  return true;
-}
-
 /// "total == past + seq": what is subtracted goes to the other side, a number to the right, a lone symbol to the left.
 std::string comparison_text(Compare op, const Int& difference) {
   Tree whole = tree(difference);
@@ -257,20 +261,14 @@ std::string comparison_text(Compare op, const Int& difference) {
       number = std::move(term);
       continue;
     }
-    const bool moved = piece_of(term).text[0] == '-';
-    if (moved && !negate(term)) return fmt::format("{} {} 0", print(difference), sign_of(op));
+    const bool moved = is_negative(term);
+    if (moved && !flip_sign(term)) return fmt::format("{} {} 0", print(difference), sign_of(op));
     (moved ? right : left).push_back(std::move(term));
   }
   if (number) {
-    const bool right_side = right.empty() || number->number < 0;
-    if (right_side && left.empty()) {
-      right.push_back(std::move(*number));
-    } else if (left.empty() || !right_side) {
-      left.push_back(std::move(*number));
-    } else {
-      if (!negate(*number)) return fmt::format("{} {} 0", print(difference), sign_of(op));
-      right.push_back(std::move(*number));
-    }
+    const bool stays = left.empty() || (!right.empty() && number->number > 0);
+    if (!stays && !flip_sign(*number)) return fmt::format("{} {} 0", print(difference), sign_of(op));
+    (stays ? left : right).push_back(std::move(*number));
   }
   const bool number_first = left.empty() || (left.size() == 1 && left[0].op == Tree::Op::number);
   const bool symbol_last = op != Compare::ge && left.size() > 1 && right.size() == 1 &&

@@ -1,7 +1,6 @@
 // Symbolic floats, and the integers that are rounded from them.
 #include "shape/real.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -18,11 +17,6 @@ namespace {
 using Op = Real::Op;
 
 constexpr double kExactIntegers = 9007199254740992.0;  // 2**53: doubles hold every integer up to here
-
-bool is_negative_or_zero(const Int& x) {
-  const auto fits = [](const Term& term) { return term.coefficient < 0; };
-  return constant_of(x) <= 0 && std::ranges::all_of(terms_of(x), fits);
-}
 
 Int rounded(Atom::Kind kind, const Real& x) {
   return from_atom(Atom{.kind = kind, .real = std::make_shared<Real>(x)});
@@ -161,10 +155,10 @@ Int trunc(const Real& x) {
   if (auto integer = as_integer(x)) return *integer;
   if (const auto quotient = as_quotient(x)) {
     const auto& [a, b] = *quotient;
-    // Symbols are sizes, hence not negative.
-    if (has_only_positive_terms(b)) {
-      if (has_only_positive_terms(a)) return floor_div(a, b);
-      if (is_negative_or_zero(a)) return ceil_div(a, b);
+    const Range over = bounds_of_sizes(a);
+    if (bounds_of_sizes(b).lo >= 0) {
+      if (over.lo >= 0) return floor_div(a, b);
+      if (over.hi <= 0) return ceil_div(a, b);
     }
   }
   return rounded(Atom::Kind::trunc, x);

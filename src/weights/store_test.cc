@@ -121,8 +121,8 @@ class WatchingSink final : public Sink {
 
  protected:
   void append(std::span<const std::byte> bytes) override {
-    unsigned sum = 0;
-    for (const std::byte byte : bytes) sum += static_cast<unsigned>(byte);  // touch every page
+    unsigned sum = 0;  // touches every page
+    for (std::size_t i = 0; i < bytes.size(); i += 4096) sum += static_cast<unsigned>(bytes[i]);
     CHECK(sum == 0);
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .row import Make, Row
-from .text import continuation, ids, left_padded
+from .row import Make, Row, Size
+from .text import continuation, continuation_in_place, ids, left_padded
 
 TINY = {
     "vocab_size": 99,
@@ -31,6 +31,7 @@ SLIDING = {"sliding_window": 4, "layer_types": ["sliding_attention", "full_atten
 ROWS = [
     decoder("llama", "LlamaForCausalLM"),
     decoder("llama with a cache", "LlamaForCausalLM", continuation),
+    decoder("llama with a static cache", "LlamaForCausalLM", continuation_in_place),
     decoder("qwen2", "Qwen2ForCausalLM", tie_word_embeddings=True),
     decoder("qwen2 with a cache", "Qwen2ForCausalLM", continuation),
     decoder("qwen3", "Qwen3ForCausalLM", ids, head_dim=16),
@@ -40,6 +41,15 @@ ROWS = [
     decoder("gemma", "GemmaForCausalLM", head_dim=16),
     decoder("gemma2", "Gemma2ForCausalLM", head_dim=16, **SLIDING),
     decoder("gemma3_text", "Gemma3ForCausalLM", head_dim=16, **SLIDING),
+    # A sliding layer counts what it has seen in Python: the past belongs to the program.
+    Row(
+        "gemma3_text with a cache",
+        "decoder",
+        "Gemma3ForCausalLM",
+        {**TINY, "head_dim": 16, **SLIDING},
+        continuation,
+        (Size(3), Size(4, seq=11), Size(2, seq=6)),
+    ),
     decoder("gemma3n_text", "Gemma3nForCausalLM", head_dim=16, sliding_window=4,
             num_hidden_layers=4, num_kv_shared_layers=2, intermediate_size=40,
             layer_types=["sliding_attention", "full_attention"] * 2, laurel_rank=12,

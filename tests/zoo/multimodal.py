@@ -131,8 +131,9 @@ ROWS = [
                                "num_attention_heads": 4, "intermediate_size": 40},
          "hidden_size": 32, "projection_dim": 20},
         captioned_images, SIZES),
-    # The patches of each image are resized and chosen one image after the other.
-    Row("vilt", "multimodal", "ViltModel",
+    # The patches of each image are resized and drawn one image after the other; the answer does not
+    # depend on their order.
+    Row("vilt", "multimodal", "ViltForQuestionAnswering",
         {**TEXT, "image_size": 24, "patch_size": 8, "max_image_length": -1},
         captioned_images, LENGTHS),
     fused("visual_bert", "VisualBertModel", regions("visual_embeds", "visual_embedding_dim"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .decoders import TINY as DECODER
 from .row import Make, Row, Size
-from .text import ids, left_padded
+from .text import ids, left_padded, one_step
 
 TINY = {k: v for k, v in DECODER.items() if k != "max_position_embeddings"}
 
@@ -27,6 +27,7 @@ def stepwise(name: str, model_class: str, make: Make = ids, **overrides) -> Row:
 
 ROWS = [
     stepwise("mamba", "MambaForCausalLM", state_size=8, time_step_rank=4),
+    stepwise("mamba with a state", "MambaForCausalLM", one_step, state_size=8, time_step_rank=4),
     stepwise("falcon_mamba", "FalconMambaForCausalLM", state_size=8, time_step_rank=4),
     recurrent("mamba2", "Mamba2ForCausalLM", left_padded, state_size=8, num_heads=8, head_dim=8,
               n_groups=1, chunk_size=4),

@@ -28,12 +28,8 @@ class Size:
 # The numbers of the example differ from each other and from the widths of the tiny configs (16,
 # 32, 64, 99 ...), so that an axis unified with the wrong one shows at the other two sizes.
 EXAMPLE = Size(batch=3)
-LARGER = Size(
-    batch=4, seq=11, target=8, past=9, height=96, width=128, frames=6, samples=1403
-)
-SMALLER = Size(
-    batch=2, seq=5, target=4, past=3, height=96, width=64, frames=4, samples=807
-)
+LARGER = Size(batch=4, seq=11, target=8, past=9, height=96, width=128, frames=6, samples=1403)
+SMALLER = Size(batch=2, seq=5, target=4, past=3, height=96, width=64, frames=4, samples=807)
 SIZES = (EXAMPLE, LARGER, SMALLER)
 
 # Images have three channels, so a batch of three would hide an axis mistaken for another.
@@ -83,6 +79,9 @@ class Row:
     config: Mapping[str, Any] | Callable[[], Any]
     make: Make
     sizes: tuple[Size, Size, Size] = SIZES
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def seed(self) -> int:

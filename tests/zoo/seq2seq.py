@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .row import Make, Row
-from .text import ids_and_decoder_ids, right_padded_and_decoder_ids
+from .text import continued_translation, ids_and_decoder_ids, right_padded_and_decoder_ids
 
 BART = {
     "vocab_size": 99,
@@ -49,6 +49,7 @@ def t5(name: str, model_class: str, make: Make = right_padded_and_decoder_ids, *
 
 ROWS = [
     bart("bart", "BartForConditionalGeneration"),
+    bart("bart with a cache", "BartForConditionalGeneration", continued_translation),
     bart("mbart", "MBartForConditionalGeneration"),
     bart("pegasus", "PegasusForConditionalGeneration", pad_token_id=0),
     bart("marian", "MarianMTModel", ids_and_decoder_ids, pad_token_id=0),
@@ -63,6 +64,7 @@ ROWS = [
          pad_token_id=0),
     bart("bigbird_pegasus", "BigBirdPegasusForConditionalGeneration",
          attention_type="original_full", pad_token_id=0),
+    # The loop over the experts is in Python: with two, each of them gets tokens whatever the data.
     bart("nllb_moe", "NllbMoeForConditionalGeneration", num_experts=2, encoder_sparse_step=2,
          decoder_sparse_step=2, router_ignore_padding_tokens=False, expert_capacity=64),
     bart("fsmt", "FSMTForConditionalGeneration", ids_and_decoder_ids, src_vocab_size=99,

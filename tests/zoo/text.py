@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from transformers import DynamicCache
+from transformers import Cache, DynamicCache, EncoderDecoderCache, StaticCache
+from transformers.modeling_outputs import BaseModelOutput
 
 from .row import Draw, Inputs
 
@@ -61,15 +62,54 @@ def right_padded_and_decoder_ids(draw: Draw) -> Inputs:
     return {**right_padded(draw), "decoder_input_ids": draw_ids(draw, draw.size.target)}
 
 
-def continuation(draw: Draw) -> Inputs:
-    """Tokens that follow a cache of `past` tokens, with left padding inside the cached part."""
-    config, size = draw.config.get_text_config(), draw.size
+def filled(cache: Cache, draw: Draw, length: int) -> Cache:
+    """The cache after `length` tokens."""
+    config, batch = draw.config.get_text_config(decoder=True), draw.size.batch
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    cache = DynamicCache(config=config)
     for layer in range(config.num_hidden_layers):
-        shape = (size.batch, heads, size.past, width)
+        shape = (batch, heads, length, width)
         cache.update(draw.normal(*shape), draw.normal(*shape), layer)
+    return cache
+
+
+def continued(draw: Draw, cache: Cache) -> Inputs:
+    """Tokens that follow the `past` ones of the cache, whose first row starts with padding."""
+    size = draw.size
     mask = torch.ones(size.batch, size.past + size.seq, dtype=torch.int64)
     mask[0, : size.past // 2] = 0
-    return {**ids(draw), "attention_mask": mask, "past_key_values": cache}
+    return {**ids(draw), "attention_mask": mask, "past_key_values": filled(cache, draw, size.past)}
+
+
+def continuation(draw: Draw) -> Inputs:
+    return continued(draw, DynamicCache(config=draw.config.get_text_config()))
+
+
+def continuation_in_place(draw: Draw) -> Inputs:
+    """The same with a cache of fixed length, which the model writes into."""
+    return continued(draw, StaticCache(config=draw.config, max_cache_len=24))
+
+
+def continued_translation(draw: Draw) -> Inputs:
+    """Decoder tokens that follow `past` ones, after the encoder has run."""
+    size, config = draw.size, draw.config
+    own = filled(DynamicCache(config=config), draw, size.past)
+    cross = filled(DynamicCache(config=config), draw, size.seq)
+    return {
+        "encoder_outputs": BaseModelOutput(draw.normal(size.batch, size.seq, config.d_model)),
+        "attention_mask": padding(size.batch, size.seq, left=False),
+        "decoder_input_ids": draw_ids(draw, size.target),
+        "past_key_values": EncoderDecoderCache(own, cross),
+    }
+
+
+def one_step(draw: Draw) -> Inputs:
+    """One token after a state-space model has read others."""
+    config, batch = draw.config, draw.size.batch
+    cache = DynamicCache(config=config)
+    for layer in range(config.num_hidden_layers):
+        convolution = draw.normal(batch, config.intermediate_size, config.conv_kernel)
+        state = draw.normal(batch, config.intermediate_size, config.state_size)
+        cache.update_conv_state(convolution, layer)
+        cache.update_recurrent_state(state, layer)
+    return {"input_ids": draw_ids(draw, 1), "cache_params": cache}

@@ -1,7 +1,100 @@
+// .pt2 archives: programs out, programs in.
+#include <ATen/ops/from_blob.h>
+#include <pybind11/stl.h>
+
+#include "backends/pt2/reader.h"
+#include "backends/pt2/writer.h"
 #include "binding/program.h"
+#include "capture/torch_dtype.h"
 
 namespace modelport::binding {
 
-void bind_pt2(py::module_&) {}
+namespace {
+
+using signature::Constant;
+using signature::Leaf;
+using signature::Signature;
+
+Constant constant_of(const py::handle& value) {
+  if (value.is_none()) return {};
+  if (py::isinstance<py::bool_>(value)) return {py::cast<bool>(value)};
+  if (py::isinstance<py::int_>(value)) return {py::cast<std::int64_t>(value)};
+  if (py::isinstance<py::float_>(value)) return {py::cast<double>(value)};
+  return {py::cast<std::string>(py::str(value))};
+}
+
+py::object constant_object(const Constant& constant) {
+  if (std::holds_alternative<std::monostate>(constant.value)) return py::none();
+  return std::visit([](const auto& x) -> py::object {
+    if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>) return py::none();
+    else return py::cast(x);
+  }, constant.value);
+}
+
+/// Leaves come as (name, whether it is in the graph, its value otherwise).
+using LeafRow = std::tuple<std::string, bool, py::object>;
+
+std::vector<Leaf> leaves_of(const std::vector<LeafRow>& rows) {
+  std::vector<Leaf> leaves;
+  for (const auto& [name, in_graph, value] : rows) leaves.push_back({name, in_graph, in_graph ? Constant{} : constant_of(value)});
+  return leaves;
+}
+
+std::vector<LeafRow> rows_of(const std::vector<Leaf>& leaves) {
+  std::vector<LeafRow> rows;
+  for (const Leaf& leaf : leaves) rows.emplace_back(leaf.name, leaf.in_graph, constant_object(leaf.constant));
+  return rows;
+}
+
+weights::WeightStore store_of(const Program& program) {
+  weights::WeightStore store;
+  for (const ir::ValueId id : program.graph.weights) {
+    const std::string& name = program.graph.value(id).name;
+    const auto found = program.weights.find(name);
+    if (found == program.weights.end()) continue;
+    auto dense = std::make_shared<at::Tensor>(found->second.detach().cpu().contiguous());
+    const auto* bytes = static_cast<const std::byte*>(dense->const_data_ptr());
+    weights::Weight weight{.name = name, .dtype = capture::from_torch(dense->scalar_type())};
+    weight.shape.assign(dense->sizes().begin(), dense->sizes().end());
+    weight.bytes = {bytes, dense->nbytes()};
+    weight.keep_alive = dense;
+    store.add_borrowed(std::move(weight));
+  }
+  return store;
+}
+
+void write(const Program& program, const std::string& path, const std::string& torch_version,
+           const std::vector<LeafRow>& inputs, const std::vector<LeafRow>& outputs,
+           const std::vector<std::string>& arguments, const std::string& input_structure,
+           const std::string& output_structure) {
+  const Signature signature{leaves_of(inputs), leaves_of(outputs), arguments, input_structure, output_structure};
+  const weights::WeightStore store = store_of(program);
+  const py::gil_scoped_release no_gil;
+  pt2::write_pt2({.graph = program.graph, .signature = signature, .weights = store, .torch_version = torch_version}, path);
+}
+
+py::tuple read(const std::string& path) {
+  auto loaded = std::make_shared<pt2::Pt2Program>(pt2::read_pt2(std::filesystem::path(path)));
+  auto program = std::make_shared<Program>();
+  program->graph = loaded->graph;
+  for (const weights::Weight& weight : loaded->weights.weights()) {
+    // The archive is mapped read-only; tensors share it and keep it alive.
+    auto* bytes = const_cast<std::byte*>(weight.bytes.data());
+    const auto options = at::TensorOptions().dtype(capture::to_torch(weight.dtype));
+    const std::vector<std::int64_t> sizes(weight.shape.begin(), weight.shape.end());
+    program->weights.emplace(weight.name, at::from_blob(bytes, sizes, [loaded](void*) {}, options));
+  }
+  for (const auto& [alias, name] : loaded->weights.aliases()) program->weights.emplace(alias, program->weights.at(name));
+  const Signature& signature = loaded->signature;
+  return py::make_tuple(program, rows_of(signature.inputs), rows_of(signature.outputs), signature.input_structure,
+                        signature.output_structure);
+}
+
+}  // namespace
+
+void bind_pt2(py::module_& module) {
+  module.def("write_pt2", &write);
+  module.def("read_pt2", &read);
+}
 
 }  // namespace modelport::binding

@@ -15,10 +15,12 @@ namespace {
 /// One capture, driven from Python: inputs and weights are named, the model is called between start and stop.
 class PySession {
  public:
-  PySession() {
+  explicit PySession(bool with_data) {
+    using Data = capture::Session::Data;
     auto surroundings = std::make_unique<PythonSurroundings>();
     surroundings_ = surroundings.get();
-    session_ = std::make_shared<capture::Session>(std::move(surroundings));
+    session_ = std::make_shared<capture::Session>(std::move(surroundings),
+                                                  with_data ? Data::everything : Data::inputs_only);
   }
 
   void declare(const std::string& name, std::int64_t hint, std::int64_t lo, std::optional<std::int64_t> hi) {
@@ -83,11 +85,22 @@ at::Tensor real_tensor(const at::Tensor& tensor) {
   return traced ? traced->session()->real_of(tensor) : tensor;
 }
 
+/// `tensor.item()`: torch's own conversion to Python knows symbolic integers only.
+py::object read_number(const at::Tensor& tensor) {
+  const at::Scalar number = tensor.item();
+  const auto symbol = [](const char* type, const c10::SymNode& node) {
+    return py::module_::import("torch").attr(type)(py::cast(node));
+  };
+  if (number.isSymbolic() && number.isBoolean()) return symbol("SymBool", number.toSymBool().toSymNodeImpl());
+  if (number.isSymbolic() && number.isFloatingPoint()) return symbol("SymFloat", number.toSymFloat().toSymNodeImpl());
+  return py::cast(number);
+}
+
 }  // namespace
 
 void bind_session(py::module_& module) {
   py::class_<PySession>(module, "Session")
-      .def(py::init<>())
+      .def(py::init<bool>())
       .def("declare", &PySession::declare)
       .def("add_input", &PySession::add_input)
       .def("add_weight", &PySession::add_weight)
@@ -115,6 +128,7 @@ void bind_session(py::module_& module) {
     return capture::as_traced(tensor) != nullptr || (session != nullptr && session->knows(tensor));
   });
   module.def("real_tensor", &real_tensor);
+  module.def("read_number", &read_number);
   py::class_<capture::Paused>(module, "Paused").def(py::init<>());
 }
 

@@ -18,6 +18,14 @@ capture::SymNumber& ours(const c10::SymNode& node) {
 
 void bind_symbols(py::module_& module) {
   using Op = shape::Real::Op;
+  module.def("sym_constant", [](const c10::SymNode& node) -> py::object {
+    return std::visit(
+        [](const auto& x) -> py::object {
+          const auto value = x.constant();
+          return value ? py::cast(*value) : py::none();
+        },
+        ours(node).number());
+  });
   module.def("sym_trunc", [](const c10::SymNode& node) { return ours(node).trunc(); });
   module.def("sym_round", [](const c10::SymNode& node) { return ours(node).round(); });
   module.def("sym_is_ours", [](const c10::SymNode& node) { return dynamic_cast<capture::SymNumber*>(node.get()) != nullptr; });

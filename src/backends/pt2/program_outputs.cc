@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "backends/pt2/origin.h"
 #include "backends/pt2/program_writer.h"
+#include "backends/pt2/views.h"
 #include "base/error.h"
 
 namespace modelport::pt2 {
@@ -16,31 +16,12 @@ void append_item(std::string& list, std::string_view item) {
   list += item;
 }
 
-/// Operators whose result may share memory with their first operand.
-constexpr std::array kViews{
-    std::string_view("alias"),     std::string_view("as_strided"), std::string_view("chunk"),
-    std::string_view("contiguous"), std::string_view("detach"),    std::string_view("diagonal"),
-    std::string_view("expand"),    std::string_view("expand_as"),  std::string_view("flatten"),
-    std::string_view("movedim"),   std::string_view("narrow"),     std::string_view("permute"),
-    std::string_view("reshape"),   std::string_view("select"),     std::string_view("slice"),
-    std::string_view("split"),     std::string_view("split_with_sizes"), std::string_view("squeeze"),
-    std::string_view("t"),         std::string_view("to"),         std::string_view("transpose"),
-    std::string_view("unbind"),    std::string_view("unflatten"),  std::string_view("unfold"),
-    std::string_view("unsqueeze"), std::string_view("view"),       std::string_view("view_as"),
-};
-static_assert(std::ranges::is_sorted(kViews));
-
-bool may_be_view(const ir::Node& node) {
-  const std::size_t begin = node.op.find('.') + 1;
-  const std::string_view base = std::string_view(node.op).substr(begin, node.op.find('.', begin) - begin);
-  return !node.args.empty() && std::ranges::binary_search(kViews, base);
-}
-
 /// The value whose memory `id` may share.
 ir::ValueId memory_of(const ir::Graph& graph, ir::ValueId id) {
   while (graph.value(id).origin == ir::Origin::node) {
     const ir::Node& node = graph.node(graph.value(id).producer);
-    const ir::ValueId* first = may_be_view(node) ? node.args[0].arg.get<ir::ValueId>() : nullptr;
+    const bool view = may_share_memory(node.op) && !node.args.empty();
+    const ir::ValueId* first = view ? node.args[0].arg.get<ir::ValueId>() : nullptr;
     if (first == nullptr) break;
     id = *first;
   }

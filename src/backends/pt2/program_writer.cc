@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backends/pt2/torch_numbers.h"
+#include "backends/pt2/views.h"
 #include "base/error.h"
 
 namespace modelport::pt2 {
@@ -19,20 +20,15 @@ std::string target_of(std::string_view op) {
   return target;
 }
 
-/// "aten.add.Tensor" gives values called add, add_1, ...
-std::string_view stem(std::string_view op) {
-  const std::size_t begin = op.find('.') + 1;
-  return op.substr(begin, op.find('.', begin) - begin);
-}
-
 bool usable_in_stack(std::string_view path) { return path.find_first_of(",;[]()") == std::string_view::npos; }
 
 std::string metadata_json(const ir::Place& place) {
   std::string json = "{";
   if (place.where.known()) {
     json += "\"stack_trace\": ";
-    append_string(json, fmt::format("File \"{}\", line {}, in {}\n", place.where.file, place.where.line,
-                                    place.where.function));
+    // Torch shows a trace only if a line of code follows; the module says more than nothing.
+    append_string(json, fmt::format("File \"{}\", line {}, in {}\n    # {}", place.where.file, place.where.line,
+                                    place.where.function, place.module_path.empty() ? "model" : place.module_path));
   }
   if (!place.module_path.empty() && usable_in_stack(place.module_path)) {
     if (json.size() > 1) json += ", ";
@@ -114,7 +110,7 @@ void ProgramWriter::add_node(const ir::Node& node) {
   NodeText text;
   text.target = target;
   append_inputs(text, node, schema);
-  text.name = text_.names().fresh(stem(node.op));
+  text.name = text_.names().fresh(base_name(node.op));
   append_outputs(text, node, schema);
   text.metadata = metadata(node.place);
   text_.add(text);

@@ -29,7 +29,9 @@ constexpr std::array kProducts{Infix{"//", SymOp::floor_div}, Infix{"/", SymOp::
                                Infix{"*", SymOp::mul}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c); }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.' || is_digit(c);
+}
 
 class Parser {
  public:
@@ -148,20 +150,39 @@ class Parser {
     }
     if (at_ >= text_.size()) fail("it ends too early");
     if (is_digit(text_[at_]) || text_[at_] == '.') return number();
-    if (!is_word(text_[at_])) fail("a number or a name belongs here");
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    const std::string_view word = text_.substr(begin, at_ - begin);
+    if (text_[at_] == '`') return symbol(name());
+    const std::string_view word = name();
     if (take("(")) return call(word);
     if (word == "true" || word == "True") return boolean_expr(true);
     if (word == "false" || word == "False") return boolean_expr(false);
     if (word == "inf") return real_expr(std::numeric_limits<double>::infinity());
     if (word == "nan") return real_expr(std::numeric_limits<double>::quiet_NaN());
+    return symbol(word);
+  }
+
+  SymExpr symbol(std::string_view word) const {
     const auto kind = kinds_.find(word);
     return symbol_expr(word, kind == kinds_.end() ? SymKind::integer : kind->second);
   }
 
+  /// Names that would not read back otherwise stand in backquotes.
+  std::string_view name() {
+    skip();
+    const bool in_quotes = at_ < text_.size() && text_[at_] == '`';
+    const std::size_t begin = in_quotes ? ++at_ : at_;
+    while (at_ < text_.size() && (in_quotes ? text_[at_] != '`' : is_word(text_[at_]))) ++at_;
+    const std::string_view result = text_.substr(begin, at_ - begin);
+    if (in_quotes && !take("`")) fail("a backquote is missing");
+    if (result.empty()) fail("a number or a name belongs here");
+    return result;
+  }
+
   SymExpr call(std::string_view word) {
+    if (word == "real" || word == "bool") {  // a symbol for what was read out of a tensor
+      SymExpr x = symbol_expr(name(), word == "real" ? SymKind::real : SymKind::boolean);
+      if (!take(")")) fail("a closing bracket is missing");
+      return x;
+    }
     const SymOpFacts* facts = find_by_text(word);
     if (facts == nullptr) fail(fmt::format("an unknown function {}", word));
     std::vector<SymExpr> args;

@@ -1,0 +1,1 @@
+"""The exporters that people know from transformers, on Modelport's capture."""

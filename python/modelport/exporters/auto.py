@@ -1,0 +1,66 @@
+"""Exporters and their configurations by the name of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import problem
+from .base import HfExporter
+from .configs import DynamoConfig, ExportConfigMixin, ExportFormat
+from .dynamo import DynamoExporter
+
+AUTO_EXPORTER_MAPPING: dict[str, type[HfExporter]] = {"dynamo": DynamoExporter}
+AUTO_EXPORT_CONFIG_MAPPING: dict[str, type[ExportConfigMixin]] = {"dynamo": DynamoConfig}
+
+
+def _format_of(config: ExportConfigMixin | dict[str, Any]) -> str:
+    wanted = config.get("export_format") if isinstance(config, dict) else config.export_format
+    if wanted is None:
+        raise problem("E0301", "the export config has no 'export_format'", f"one of: {', '.join(AUTO_EXPORTER_MAPPING)}")
+    name = wanted.value if isinstance(wanted, ExportFormat) else str(wanted)
+    if name not in AUTO_EXPORTER_MAPPING or name not in AUTO_EXPORT_CONFIG_MAPPING:
+        raise problem("E0301", f"no exporter for the format {name!r}", f"one of: {', '.join(AUTO_EXPORTER_MAPPING)}")
+    return name
+
+
+class AutoExportConfig:
+    @classmethod
+    def from_dict(cls, export_config_dict: dict[str, Any]) -> ExportConfigMixin:
+        return AUTO_EXPORT_CONFIG_MAPPING[_format_of(export_config_dict)].from_dict(export_config_dict)
+
+
+class AutoHfExporter:
+    @classmethod
+    def from_config(cls, export_config: ExportConfigMixin | dict[str, Any], **kwargs: Any) -> HfExporter:
+        return AUTO_EXPORTER_MAPPING[_format_of(export_config)](**kwargs)
+
+    @staticmethod
+    def supports_export_format(export_config_dict: dict[str, Any]) -> bool:
+        wanted = export_config_dict.get("export_format")
+        name = wanted.value if isinstance(wanted, ExportFormat) else wanted
+        return name in AUTO_EXPORTER_MAPPING and name in AUTO_EXPORT_CONFIG_MAPPING
+
+
+def get_hf_exporter(export_config: ExportConfigMixin | dict[str, Any]) -> HfExporter:
+    return AutoHfExporter.from_config(export_config)
+
+
+def register_exporter(name: str) -> Callable[[type[HfExporter]], type[HfExporter]]:
+    def register(cls: type[HfExporter]) -> type[HfExporter]:
+        if not issubclass(cls, HfExporter):
+            raise TypeError("an exporter extends HfExporter")
+        AUTO_EXPORTER_MAPPING[name] = cls
+        return cls
+
+    return register
+
+
+def register_export_config(name: str) -> Callable[[type[ExportConfigMixin]], type[ExportConfigMixin]]:
+    def register(cls: type[ExportConfigMixin]) -> type[ExportConfigMixin]:
+        if not issubclass(cls, ExportConfigMixin):
+            raise TypeError("an export config extends ExportConfigMixin")
+        AUTO_EXPORT_CONFIG_MAPPING[name] = cls
+        return cls
+
+    return register

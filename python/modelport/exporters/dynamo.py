@@ -1,0 +1,114 @@
+"""Export to PyTorch's own `.pt2`."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .. import core
+from ..captured import Captured
+from ..capturing import capture
+from ..errors import problem
+from ..structure import Flat
+from .base import HfExporter
+from .configs import DynamoConfig
+from .patches import apply_patches
+from .prepare import config_flags, prepare_for_export
+
+
+class DynamoExporter(HfExporter):
+    """Captures a model and gives a program that torch.export reads."""
+
+    required_packages = ["torch"]
+    min_versions = {"torch": "2.13.0"}
+
+    def export(
+        self, model: torch.nn.Module, sample_inputs: MutableMapping[str, Any], config: DynamoConfig | dict[str, Any] | None = None
+    ) -> ExportedProgram:
+        config = _as_config(config)
+        model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
+        with apply_patches("dynamo"), config_flags(model, flags):
+            captured = capture(model, inputs, dynamic=config.dynamic, dynamic_shapes=config.dynamic_shapes)
+        return ExportedProgram(captured)
+
+
+def _as_config(config: Any) -> DynamoConfig:
+    if config is None:
+        return DynamoConfig()
+    if isinstance(config, dict):
+        return DynamoConfig(**config)
+    if not isinstance(config, DynamoConfig):
+        raise problem("E0301", f"config is a {type(config).__name__}", "pass a DynamoConfig or a dict of its fields")
+    return config
+
+
+class ExportedProgram:
+    """A captured program with the interface of torch's ExportedProgram.
+
+    `save` writes the archive straight from the graph; anything else (`module()`, `graph_signature`,
+    `range_constraints`, `graph_module`, ...) is torch's own object, loaded from the same bytes when it is first asked for.
+    """
+
+    def __init__(self, captured: Captured):
+        self.captured = captured
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the `.pt2` archive; what was at `path` stays whole if that fails."""
+        write_pt2(self.captured, path)
+        return Path(path)
+
+    @functools.cached_property
+    def torch_program(self) -> torch.export.ExportedProgram:
+        with tempfile.TemporaryDirectory() as folder:
+            return torch.export.load(self.save(Path(folder) / "model.pt2"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "captured":
+            raise AttributeError(name)
+        return getattr(self.torch_program, name)
+
+    def __str__(self) -> str:
+        return str(self.captured)
+
+
+def write_pt2(captured: Captured, path: str | os.PathLike[str]) -> None:
+    inputs, outputs = captured.inputs, captured.outputs
+    core.write_pt2(
+        captured.program,
+        os.fspath(path),
+        torch.__version__,
+        [(n, isinstance(v, torch.Tensor), v) for n, v in zip(inputs.names, inputs.leaves, strict=True)],
+        [(n, i, v) for n, i, v in zip(outputs.names, captured.in_graph, outputs.leaves, strict=True)],
+        list(dict.fromkeys(name.split(".")[0] for name in inputs.names)),
+        pytree.treespec_dumps(_call_spec(inputs)),
+        pytree.treespec_dumps(outputs.spec),
+    )
+
+
+def _call_spec(inputs: Flat) -> pytree.TreeSpec:
+    """The structure of the call: no positional arguments, keywords as captured."""
+    return pytree.tree_structure(((), pytree.tree_unflatten(inputs.leaves, inputs.spec)))
+
+
+def load_pt2(path: str | os.PathLike[str]) -> Captured:
+    """Reads a `.pt2` that torch.export or we saved, into a graph that runs and can be taken on to another target."""
+    program, inputs, outputs, in_spec, out_spec = core.read_pt2(os.fspath(path))
+    call = pytree.treespec_loads(in_spec)
+    names = [name for name, _, _ in inputs]
+    # The example inputs are not in the file: tensors of the right type stand for them.
+    leaves = [torch.empty(0) if in_graph else value for _, in_graph, value in inputs]
+    args, kwargs = pytree.tree_unflatten(leaves, call)
+    if args:
+        kwargs = {**{f"*{i}": arg for i, arg in enumerate(args)}, **kwargs}
+    spec = pytree.tree_structure(kwargs)
+    constants = [None if in_graph else value for _, in_graph, value in outputs]
+    flags = [in_graph for _, in_graph, _ in outputs]
+    out = Flat([name for name, _, _ in outputs], constants, pytree.treespec_loads(out_spec))
+    return Captured(program, Flat(names, leaves, spec), out, flags)
