@@ -1,8 +1,11 @@
 # Every third-party library, with the room that uses it. System packages first; torch comes from the Python
 # interpreter's own package, so that the extension matches the torch it will be loaded next to.
 
-# fmt: used by base and everything above it. Header-only, so that it never meets the copy inside libtorch.
+# fmt: used by base and everything above it. Header-only, so that nothing shipped needs the system's libfmt or meets the
+# copy inside libtorch. Builds with sanitizers are never shipped; the library lets them compile four times as fast.
 find_package(fmt REQUIRED)
+add_library(modelport_fmt INTERFACE)
+target_link_libraries(modelport_fmt INTERFACE $<IF:$<BOOL:${MODELPORT_SANITIZE}>,fmt::fmt,fmt::fmt-header-only>)
 
 # nlohmann_json: used by base (json files), weights (safetensors headers), backends/pt2 (the program).
 find_package(nlohmann_json 3.9 REQUIRED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
 from .interception import intercepted
 from .model_state import no_garbage_collection, unchanged
+from .on_disk import before_reading
 from .place import model_line
 from .structure import Flat, flatten, plain_spec, unflatten
 
@@ -22,12 +24,13 @@ _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 def capture(
-    model: torch.nn.Module | Callable[..., Any],
+    model: torch.nn.Module | Callable[..., Any] | str | os.PathLike[str],
     inputs: Mapping[str, Any] | tuple[Any, ...],
     *,
     dynamic: bool = False,
     dynamic_shapes: Any = None,
     test_guards: bool = True,
+    model_class: Any = None,
 ) -> Captured:
     """Captures a model, or any callable on tensors, as a graph that computes the same.
 
@@ -35,7 +38,15 @@ def capture(
     `dynamic=True` makes every axis longer than 1 symbolic; `dynamic_shapes` says it axis by axis, in the forms that
     `torch.export` takes, with plain strings as names too. With `test_guards`, a condition that the model asked of a size
     is tried out at a size on its other side and dropped where it makes no difference.
+
+    A path names a checkpoint folder: the model is captured without reading its weights. `model_class` (a class or its
+    name in transformers) is for a folder whose config.json names none, or another than the one wanted.
     """
+    if isinstance(model, str | os.PathLike):
+        from .weightless import capture_folder
+
+        options = {"dynamic": dynamic, "dynamic_shapes": dynamic_shapes, "test_guards": test_guards}
+        return capture_folder(model, inputs, model_class=model_class, **options)
     kwargs = _as_keywords(model, inputs)
     _check_inputs(model, kwargs)
     flat = flatten(kwargs)
@@ -49,21 +60,22 @@ def capture(
     return captured
 
 
-def capture_once(model: Any, flat: Flat, axes: Axes, *, with_data: bool = False) -> Captured:
+def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: bool = False) -> Captured:
     """One capture at the sizes of `flat`, its guards as the model made them.
 
     Shapes are enough for most models: what depends on a parameter is not computed, so that a capture is quicker than a
-    forward pass. Where the model asks for a value, it is captured again with everything computed."""
-    if not with_data:
-        try:
-            return _capture(model, flat, axes, with_data=False)
-        except Exception:  # whatever it is, the capture with data either works or reports it
-            pass
-    return _capture(model, flat, axes, with_data=True)
+    forward pass. Where the model asks for a value, it is captured again with everything computed. A `trial` records no
+    bounds, to compare its graph with that of another size."""
+    try:
+        return _capture(model, flat, axes, core.Session(False), trial)
+    except Exception as error:  # whatever it is, the capture with data either works or reports it
+        before_reading(model, error)
+    return _capture(model, flat, axes, core.Session(True), trial)
 
 
-def _capture(model: Any, flat: Flat, axes: Axes, *, with_data: bool) -> Captured:
-    session = core.Session(with_data)
+def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: bool) -> Captured:
+    if trial:
+        session.set_trial()
     for symbol in axes.symbols.values():
         session.declare(symbol.name, symbol.hint(flat), symbol.low, symbol.high)
     module = model if isinstance(model, torch.nn.Module) else None

@@ -48,7 +48,7 @@ def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int
     from .capturing import capture_once
 
     try:
-        return capture_once(model, _resized(captured, sizes), axes)
+        return capture_once(model, _resized(captured, sizes), axes, trial=True)
     except (ExportError, RuntimeError, ValueError, IndexError):
         return None  # the model itself does not run at this size: the guard is real
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "capture/torch_dtype.h"
@@ -10,6 +11,22 @@
 namespace modelport::capture {
 
 using shape::Int;
+
+bool all_known(const shape::Bool& condition, const shape::Values& values) {
+  std::set<std::string, std::less<>> symbols;
+  shape::collect_symbols(condition, symbols);
+  return std::all_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
+    return values.ints.contains(symbol) || values.reals.contains(symbol) || values.bools.contains(symbol);
+  });
+}
+
+Diagnostic broken(const shape::Guard& guard) {
+  return {.code = Code::guard_failed,
+          .what = "the graph was captured for inputs with " + shape::print(guard.condition),
+          .where = guard.where,
+          .module_path = guard.module_path,
+          .ways_out = {"capture again with an example of this size"}};
+}
 
 namespace {
 
@@ -100,16 +117,8 @@ class SizeBinder {
 
   void check_guards() {
     for (const shape::Guard& guard : graph_.guards) {
-      std::set<std::string, std::less<>> symbols;
-      shape::collect_symbols(guard.condition, symbols);
-      bool known = true;
-      for (const std::string& symbol : symbols) known = known && values_.ints.contains(symbol);
-      if (!known || evaluate(guard.condition, values_)) continue;  // those on data are tested by the operators
-      found_.add({.code = Code::guard_failed,
-                  .what = "the graph was captured for sizes with " + shape::print(guard.condition),
-                  .where = guard.where,
-                  .module_path = guard.module_path,
-                  .ways_out = {"capture again with an example of this size"}});
+      if (!all_known(guard.condition, values_) || evaluate(guard.condition, values_)) continue;  // data comes later
+      found_.add(broken(guard));
     }
   }
 

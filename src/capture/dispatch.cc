@@ -16,12 +16,12 @@ thread_local Session* current_session = nullptr;
 
 /// Operators on plain tensors only: they run as they are, and their results stay plain.
 void run_plain(Session& session, const c10::OperatorHandle& op, const OpFacts& facts, torch::jit::Stack* stack) {
+  const Paused paused;
   const std::size_t count = op.schema().arguments().size();
   for (const std::size_t index : facts.written) {
     const c10::IValue& target = torch::jit::peek(*stack, index, count);
     if (target.isTensor() && target.toTensor().defined()) session.before_write(target.toTensor());
   }
-  const Paused paused;
   op.callBoxed(stack);
 }
 
@@ -47,6 +47,7 @@ void on_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch:
     return;
   }
   try {
+    const Paused paused;  // what the recorder itself computes is not part of the model
     Recorder(*session, op, *stack).run();
   } catch (const ExportError& error) {
     session->keep_error(error);
@@ -74,6 +75,11 @@ Paused::Paused() : mode_(c10::impl::tls_is_dispatch_key_included(kMode)) {
   c10::impl::tls_set_dispatch_key_included(kMode, false);
 }
 Paused::~Paused() { c10::impl::tls_set_dispatch_key_included(kMode, mode_); }
+
+Resumed::Resumed() : mode_(c10::impl::tls_is_dispatch_key_included(kMode)) {
+  c10::impl::tls_set_dispatch_key_included(kMode, true);
+}
+Resumed::~Resumed() { c10::impl::tls_set_dispatch_key_included(kMode, mode_); }
 
 }  // namespace modelport::capture
 

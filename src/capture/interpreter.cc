@@ -108,12 +108,12 @@ class Interpreter {
     std::vector<at::Tensor> results;
     append_tensors(stack, results);
     for (const c10::IValue& v : stack) {
-      if (v.isScalar()) bind_number(std::get<ir::ScalarType>(graph_.value(node.results[0]).type), v.toScalar());
+      if (v.isScalar()) bind_number(node, v.toScalar());
     }
     if (results.size() != node.results.size() && !results.empty()) count_differs(node, results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       tensors_[node.results[i].index] = results[i];
-      bind_new_sizes(node.results[i], results[i]);
+      bind_new_sizes(node, node.results[i], results[i]);
     }
     if (request_.watch) request_.watch(id, results);
     for (const ir::ValueId result : node.results) check_assumptions(result);
@@ -134,18 +134,42 @@ class Interpreter {
                                  .ways_out = {"capture again with inputs of this size"}});
   }
 
-  void bind_number(const ir::ScalarType& type, const at::Scalar& value) {
-    if (const Int* i = std::get_if<Int>(&type.symbol)) values_.ints[std::string(*i->as_symbol())] = value.toLong();
+  /// A number read from a tensor gives its symbol a value; where the model needed it to be a certain number (the count of
+  /// a Python loop), it must be that number again.
+  void bind_number(const ir::Node& node, const at::Scalar& value) {
+    const auto& type = std::get<ir::ScalarType>(graph_.value(node.results[0]).type);
     if (const Real* r = std::get_if<Real>(&type.symbol)) values_.reals[r->node().name] = value.toDouble();
     if (const Bool* b = std::get_if<Bool>(&type.symbol)) values_.bools[b->node().name] = value.toBool();
+    if (const Int* i = std::get_if<Int>(&type.symbol)) {
+      if (const auto symbol = i->as_symbol()) {
+        values_.ints.emplace(std::string(*symbol), value.toLong());
+      }
+      const std::int64_t needed = evaluate(*i, values_);
+      if (needed != value.toLong()) differs_from_capture(node, "reads the number", value.toLong(), needed);
+    }
+    for (const shape::Guard& guard : graph_.guards) {
+      if (all_known(guard.condition, values_) && !evaluate(guard.condition, values_)) throw ExportError(broken(guard));
+    }
   }
 
-  void bind_new_sizes(ir::ValueId id, const at::Tensor& tensor) {
+  [[noreturn]] void differs_from_capture(const ir::Node& node, std::string_view what, std::int64_t now, std::int64_t needed) {
+    const ir::Place& place = graph_.place(node.place);
+    throw ExportError(Diagnostic{.code = Code::guard_failed,
+                                 .what = fmt::format("{} {} {}, the graph was captured for {}", node.op, what, now, needed),
+                                 .where = place.where,
+                                 .module_path = place.module_path,
+                                 .ways_out = {"capture again with these inputs"}});
+  }
+
+  void bind_new_sizes(const ir::Node& node, ir::ValueId id, const at::Tensor& tensor) {
     const auto* type = std::get_if<ir::TensorType>(&graph_.value(id).type);
     if (type == nullptr || !tensor.defined()) return;
     for (std::size_t d = 0; d < type->shape.size() && d < static_cast<std::size_t>(tensor.dim()); ++d) {
+      const std::int64_t size = tensor.size(static_cast<std::int64_t>(d));
       const auto symbol = type->shape[d].as_symbol();
-      if (symbol) values_.ints.emplace(std::string(*symbol), tensor.size(static_cast<std::int64_t>(d)));
+      if (symbol) values_.ints.emplace(std::string(*symbol), size);
+      const std::int64_t needed = evaluate(type->shape[d], values_);
+      if (needed != size) differs_from_capture(node, "gives a size of", size, needed);
     }
   }
 

@@ -99,7 +99,6 @@ class Learner {
   }
 
   Shapes run_at(const Bindings& values) {
-    const Paused paused;
     const at::AutoDispatchBelowADInplaceOrView below;
     torch::jit::Stack stack;
     for (std::size_t i = 0; i < operands_.size(); ++i) {

@@ -1,11 +1,11 @@
 #include "capture/recorder.h"
 
-#include <ATen/EmptyTensor.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
 #include <algorithm>
 
 #include "capture/learn.h"
+#include "capture/shape_only.h"
 #include "capture/torch_dtype.h"
 #include "ops/call.h"
 
@@ -23,14 +23,6 @@ std::vector<at::Tensor> flat_tensors(const std::vector<c10::IValue>& results) {
     }
   }
   return flat;
-}
-
-/// Operators whose result is always new and dense: where the data is not computed, the rule alone makes the result, and
-/// the costly kernels of a model are not run at all.
-bool gives_new_dense_tensor(std::string_view op) {
-  static constexpr std::string_view kOps[] = {"aten.bmm",    "aten.embedding", "aten.layer_norm", "aten.linear",
-                                              "aten.matmul", "aten.mm",        "aten.scaled_dot_product_attention"};
-  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
 bool shares_memory(const at::Tensor& a, const at::Tensor& b) {
@@ -65,7 +57,6 @@ void Recorder::run() {
 }
 
 std::vector<c10::IValue> Recorder::run_for_real(const std::vector<c10::IValue>& real) {
-  const Paused paused;
   const at::AutoDispatchBelowADInplaceOrView below;
   torch::jit::Stack stack(real.begin(), real.end());
   op_.callBoxed(stack);
@@ -115,16 +106,19 @@ void Recorder::push_results(std::vector<c10::IValue> results) {
   for (c10::IValue& result : results) stack_.push_back(std::move(result));
 }
 
-std::optional<at::Tensor> Recorder::shape_only_result(const std::vector<ir::NamedArg>& args,
-                                                      const std::vector<c10::IValue>& real) {
-  if (!real[0].isTensor() || !real[0].toTensor().defined() || !real[0].toTensor().is_meta()) return std::nullopt;
-  if (facts_.writes || facts_.row == nullptr || !gives_new_dense_tensor(facts_.name)) return std::nullopt;
-  const std::vector<ir::Type> types = infer(args, {});
+std::optional<at::Tensor> Recorder::result_without_data(const std::vector<ir::NamedArg>& args,
+                                                        const std::vector<c10::IValue>& real) {
+  const bool on_meta = std::any_of(real.begin(), real.end(), [](const c10::IValue& v) {
+    return (v.isTensor() && v.toTensor().defined() && v.toTensor().is_meta()) ||
+           (v.isTensorList() && !v.toTensorList().empty() && v.toTensorVector().front().is_meta());
+  });
+  if (!on_meta || op_.schema().returns().size() != 1 || !has_known_layout(facts_, real)) return std::nullopt;
+  std::vector<ir::Type> types = infer(args, {});
   const auto& type = std::get<ir::TensorType>(types[0]);
   std::vector<std::int64_t> sizes;
   for (const shape::Int& size : type.shape) sizes.push_back(session_.dims().hint(size));
-  const at::Tensor result = at::detail::empty_meta(sizes, to_torch(type.dtype));
-  const ir::NodeId node = session_.graph().add_node(facts_.name, args, types,
+  const at::Tensor result = shape_only_result(facts_, real, sizes, to_torch(type.dtype));
+  const ir::NodeId node = session_.graph().add_node(facts_.name, args, std::move(types),
                                                     session_.graph().add_place(place_.where, place_.module_path));
   return session_.wrap(result, session_.graph().node(node).results[0]);
 }
@@ -139,7 +133,7 @@ void Recorder::record() {
   args = node_arguments(session_, facts_, op_.schema(), operands_);
   const std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
   for (const std::size_t index : facts_.written) session_.before_write(real[index].toTensor());
-  if (const auto shortcut = shape_only_result(args, real)) return push_results({*shortcut});
+  if (const auto shortcut = result_without_data(args, real)) return push_results({*shortcut});
   const std::vector<c10::IValue> results = run_for_real(real);
   const std::vector<at::Tensor> flat = flat_tensors(results);
   if (flat.empty()) return push_results(results);

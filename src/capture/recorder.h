@@ -18,6 +18,7 @@ class Recorder {
   void record();
   void identity();
   void cast();
+  at::Tensor cast_without_data(const at::Tensor& before, const std::vector<c10::IValue>& real) const;
   void read_number();
   void read_truth();
   void equal();
@@ -35,7 +36,7 @@ class Recorder {
   /// The operand that the result is, or looks at: its index; nothing where the result has memory of its own.
   std::optional<std::size_t> viewed_operand(const std::vector<c10::IValue>& real, const at::Tensor& result) const;
   /// In a capture without data: the result of an operator that always makes a new dense tensor, by its rule alone.
-  std::optional<at::Tensor> shape_only_result(const std::vector<ir::NamedArg>& args, const std::vector<c10::IValue>& real);
+  std::optional<at::Tensor> result_without_data(const std::vector<ir::NamedArg>& args, const std::vector<c10::IValue>& real);
   void push_results(std::vector<c10::IValue> results);
   const at::Tensor& tensor_operand(std::size_t index) const { return operands_[index].toTensor(); }
 

@@ -5,6 +5,7 @@
 #include <ATen/ops/item.h>
 
 #include "capture/recorder.h"
+#include "capture/shape_only.h"
 #include "capture/torch_dtype.h"
 
 namespace modelport::capture {
@@ -17,11 +18,21 @@ void Recorder::identity() {
   push_results({trace ? session_.wrap(session_.real_of(self), *trace) : self});
 }
 
+/// `to` on meta: only the dtype matters, a device means nothing there.
+at::Tensor Recorder::cast_without_data(const at::Tensor& before, const std::vector<c10::IValue>& real) const {
+  c10::ScalarType dtype = before.scalar_type();
+  for (std::size_t i = 1; i < real.size(); ++i) {
+    if (facts_.args[i].kind == ArgKind::dtype && !real[i].isNone()) dtype = static_cast<c10::ScalarType>(real[i].toInt());
+    if (facts_.args[i].name == "other") dtype = real[i].toTensor().scalar_type();
+  }
+  return dtype == before.scalar_type() && facts_.name != "aten._to_copy" ? before : shape_only_cast(before, dtype);
+}
+
 void Recorder::cast() {
   const at::Tensor& self = tensor_operand(0);
   std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
   const at::Tensor before = real[0].toTensor();
-  const at::Tensor after = run_for_real(real).front().toTensor();
+  const at::Tensor after = before.is_meta() ? cast_without_data(before, real) : run_for_real(real).front().toTensor();
   if (after.is_same(before)) return push_results({self});
   const ir::ValueId value = session_.value_of(self);
   const ir::TensorType type = session_.graph().value(value).tensor();
@@ -38,10 +49,7 @@ void Recorder::read_number() {
   if (real.is_meta()) {
     session_.fail_without_weights("the model reads a number that depends on its weights");
   }
-  const at::Scalar now = [&] {
-    const Paused paused;
-    return real.item();
-  }();
+  const at::Scalar now = real.item();
   ir::ScalarType type;
   c10::IValue result;
   if (now.isBoolean()) {
@@ -69,10 +77,7 @@ void Recorder::read_truth() {
   if (real.is_meta()) {
     session_.fail_without_weights("the model branches on a value that depends on its weights");
   }
-  const bool truth = [&] {
-    const Paused paused;
-    return real.is_nonzero();
-  }();
+  const bool truth = real.is_nonzero();
   session_.graph().assumptions.push_back({session_.value_of(self), truth, session_.place()});
   push_results({truth});
 }
@@ -81,6 +86,7 @@ void Recorder::equal() {
   const at::Tensor& a = tensor_operand(0);
   const at::Tensor& b = tensor_operand(1);
   if (a.sym_sizes() != b.sym_sizes()) return push_results({false});
+  const Resumed resumed;
   push_results({at::all(at::eq(a, b)).is_nonzero()});
 }
 
@@ -124,6 +130,7 @@ void Recorder::reshape_self() {
   if (self == nullptr) refuse();
   if (facts_.name == "aten.detach") return push_results({operands_[0]});
   torch::jit::Stack stack(operands_.begin(), operands_.end());
+  const Resumed resumed;
   find_operator(facts_.name).callBoxed(stack);  // recorded as the functional view
   TracedTensor* viewed = as_traced(stack.front().toTensor());
   self->become(viewed->real(), viewed->trace());

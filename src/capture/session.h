@@ -150,4 +150,16 @@ class Paused {
   bool mode_;
 };
 
+/// The other way round, inside the recorder: operators are recorded again.
+class Resumed {
+ public:
+  Resumed();
+  ~Resumed();
+  Resumed(const Resumed&) = delete;
+  Resumed& operator=(const Resumed&) = delete;
+
+ private:
+  bool mode_;
+};
+
 }  // namespace modelport::capture

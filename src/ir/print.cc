@@ -17,6 +17,8 @@ template <class... F>
 struct match : F... {
   using F::operator()...;
 };
+template <class... F>
+match(F...) -> match<F...>;  // clang 16 does not find it by itself
 
 void append_int(std::string& out, const shape::Int& x) {
   if (const auto number = x.constant()) {

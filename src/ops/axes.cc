@@ -34,6 +34,18 @@ Shape joined(Shape a, const Shape& b) {
   return a;
 }
 
+const Int& size_at(Call& call, const Shape& shape, std::int64_t axis) {
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  call.require(axis < rank && axis >= -rank, "an operand with too few axes");
+  return shape[axis < 0 ? axis + rank : axis];
+}
+
+std::vector<const ir::TensorType*> all_tensors(Call& call, std::string_view name) {
+  std::vector<const ir::TensorType*> types = call.tensors(name);
+  for (const ir::TensorType* type : types) call.require(type != nullptr, "a list with a None");
+  return types;
+}
+
 std::vector<std::int64_t> axis_list(Call& call, std::string_view name, std::int64_t rank) {
   std::vector<std::int64_t> axes;
   if (!call.has(name)) return axes;

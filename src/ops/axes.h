@@ -17,6 +17,11 @@ Shape leading(const Shape& shape, std::int64_t count);
 Shape from(const Shape& shape, std::int64_t axis);
 Shape joined(Shape a, const Shape& b);
 
+/// A size that must be there, counted from the end where the axis is negative; fails otherwise.
+const Int& size_at(Call& call, const Shape& shape, std::int64_t axis);
+/// A list argument without a None in it.
+std::vector<const ir::TensorType*> all_tensors(Call& call, std::string_view name);
+
 /// Axes as the argument lists them, made non-negative; an absent list is empty.
 std::vector<std::int64_t> axis_list(Call& call, std::string_view name, std::int64_t rank);
 /// The axis, or nothing where the argument is None.

@@ -39,7 +39,7 @@ Results unique_along(Call& call, std::optional<std::int64_t> axis) {
   const Shape& shape = call.shape("self");
   const Int count = call.unknown_size(0, axis.value_or(0));
   const Shape values = axis ? with_size(shape, *axis, count) : Shape{count};
-  const Shape inverse = axis ? Shape{shape.at(*axis)} : shape;
+  const Shape inverse = axis ? Shape{size_at(call, shape, *axis)} : shape;
   return {ir::TensorType{call.dtype_of("self"), values},
           indices_if(call.flag("return_inverse"), inverse),
           indices_if(call.flag("return_counts"), {count})};
@@ -62,7 +62,8 @@ Results unique_dim_all(Call& call) {
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
   const Int count = call.unknown_size(0, axis);
   return {ir::TensorType{call.dtype_of("self"), with_size(shape, axis, count)},
-          ir::TensorType{Dtype::i64, {shape.at(axis)}}, ir::TensorType{Dtype::i64, {count}}};
+          ir::TensorType{Dtype::i64, {size_at(call, shape, axis)}},
+          ir::TensorType{Dtype::i64, {count}}};
 }
 
 Results one_hot(Call& call) {

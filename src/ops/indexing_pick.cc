@@ -107,22 +107,39 @@ Results embedding_bag(Call& call) {
   const Dtype positions = promote(call.dtype_of("indices"), call.dtype_of("offsets"));
   const Shape& weight = call.shape("weight");
   const Int count = numel(call.shape("indices"));
-  Int bags = call.shape("offsets").at(0);
+  Int bags = size_at(call, call.shape("offsets"), 0);
   if (call.flag("include_last_offset")) bags -= 1;
   const std::int64_t mode = call.number("mode");
   const bool padded = call.op().name.ends_with("padding_idx") && call.has("padding_idx");
   // The last three serve the backward pass; the fast kernel for plain sums leaves the first empty.
   const bool fast = mode == kModeSum && !padded && call.op().name != "aten._embedding_bag";
-  return {ir::TensorType{dtype, {bags, weight.at(1)}},
+  return {ir::TensorType{dtype, {bags, size_at(call, weight, 1)}},
           ir::TensorType{positions, {fast ? Int(0) : count}}, ir::TensorType{positions, {bags}},
-          ir::TensorType{positions, mode == kModeMax ? Shape{bags, weight.at(1)} : Shape{bags}}};
+          ir::TensorType{positions,
+                         mode == kModeMax ? Shape{bags, size_at(call, weight, 1)} : Shape{bags}}};
 }
 
 constexpr std::array kPickOps{
+    OpDef{.name = "aten._embedding_bag",
+          .schema =
+              "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
+              "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
+              "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+          .infer = embedding_bag,
+          .samples =
+              "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
+    OpDef{.name = "aten._embedding_bag_forward_only",
+          .schema =
+              "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
+              "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
+              "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+          .infer = embedding_bag,
+          .samples =
+              "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 1"},
     OpDef{.name = "aten._unsafe_index.Tensor",
           .schema = "(Tensor self, Tensor?[] indices) -> Tensor",
           .infer = index,
-          .samples = "f32[a, b, 3], [i64<2>[c]]; f32[a, b, 3], [None, i64<2>[c, 1], i64<2>[4]]"},
+          .samples = "f32[2, b, 3], [i64<2>[c]]; f32[a, 2, 3], [None, i64<2>[c, 1], i64<2>[4]]"},
     OpDef{.name = "aten.embedding",
           .schema = "(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
                     "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
@@ -134,8 +151,16 @@ constexpr std::array kPickOps{
                   "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
                   "include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
         .infer = embedding_bag,
-        .samples = "f32[5, b], i64<5>[a + 2], i64<2>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], "
+        .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], "
                    "False, 1; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
+    OpDef{.name = "aten.embedding_bag.padding_idx",
+          .schema = "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int "
+                    "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? "
+                    "padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+          .infer = embedding_bag,
+          .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 0, False, None, False, None; "
+                     "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 1, False, None, True, None; "
+                     "f32[5, 4], i64<5>[a + 2], i64<1>[c], False, 0, False, f32[a + 2], False, 1"},
     OpDef{.name = "aten.gather",
           .schema = "(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
           .infer = shaped_like_index,
@@ -144,10 +169,10 @@ constexpr std::array kPickOps{
     OpDef{.name = "aten.index.Tensor",
           .schema = "(Tensor self, Tensor?[] indices) -> Tensor",
           .infer = index,
-          .samples = "f32[a, b, 3], [i64<2>[c]]; f32[a, b, 3], [None, i64<2>[c, 2]]; f32[3, b, 3], "
-                     "[i64<2>[c], None, i64<2>[c]]; f32[3, a, 2, b], [None, i64<2>[c, 1], "
+          .samples = "f32[2, b, 3], [i64<2>[c]]; f32[a, 2, 3], [None, i64<2>[c, 2]]; f32[3, b, 3], "
+                     "[i64<2>[c], None, i64<2>[c]]; f32[a, 3, 2, b], [None, i64<2>[c, 1], "
                      "i64<2>[2]]; f32[a, b, 3], [bool[a, b]]; f32[a, b, 3], [None, bool[b]]; "
-                     "f32[a, 3], [bool[a], i64<2>[]]; f32[a, b, 3], [i64<2>[], None, i64<2>[4]]; "
+                     "f32[a, 3], [bool[a], i64<2>[]]; f32[2, b, 3], [i64<2>[], None, i64<2>[4]]; "
                      "f32[a, b], [i64<1>[a, 1], i64<1>[b]]; f32[a], [bool[a]]"},
     OpDef{.name = "aten.index_select",
           .schema = "(Tensor self, int dim, Tensor index) -> Tensor",

@@ -21,7 +21,7 @@ constexpr std::array kPutOps{
             "(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
         .infer = like_self,
         .samples =
-            "f32[a, b, 3], [i64<1>[c]], f32[b, 3]; f32[a, b], [None, i64<1>[c]], f32[a, c], True"},
+            "f32[a, b, 3], [i64<1>[c]], f32[b, 3]; f32[a, 2], [None, i64<2>[c]], f32[a, c], True"},
     OpDef{.name = "aten.index_add",
           .schema =
               "(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",

@@ -22,6 +22,12 @@ Results topk(Call& call) {
                       with_size(call.shape("self"), axis, call.integer("k")));
 }
 
+Results kthvalue(Call& call) {
+  const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
+  return with_indices(call.dtype_of("self"),
+                      reduce(call.shape("self"), {axis}, call.flag("keepdim")));
+}
+
 Results positions(Call& call) {
   const Dtype dtype = call.flag("out_int32") ? Dtype::i32 : Dtype::i64;
   return one(dtype, call.is_tensor("self") ? call.shape("self") : Shape{});
@@ -68,6 +74,11 @@ constexpr std::array kSearchOps{
                     "invert=False) -> Tensor",
           .infer = isin,
           .samples = "i64<5>[a, b], i64<5>[c]; f32[a], f32[2, b], invert=True"},
+    OpDef{.name = "aten.kthvalue",
+          .schema = "(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
+                    "Tensor indices)",
+          .infer = kthvalue,
+          .samples = "f32[a, b], 1; f32[a, 5, b], 3, 1, True; f32[], 1"},
     OpDef{.name = "aten.msort",
           .schema = "(Tensor self) -> Tensor",
           .infer = like_self,

@@ -23,7 +23,7 @@ Shape attention_shape(Call& call, bool grouped) {
   if (grouped) {
     result = leading(query, rank - 2);
     for (std::int64_t i = 0; i + 3 < rank; ++i) {
-      result[i] = broadcast(call, result[i], key.at(i));
+      result[i] = broadcast(call, result[i], size_at(call, key, i));
     }
   } else {
     const auto batch = [](const Shape& shape) {
@@ -57,16 +57,17 @@ Results grouped_mm(Call& call) {
   const Shape& a = call.shape("self");
   const Shape& b = call.shape("mat2");
   const Dtype dtype = call.dtype("out_dtype").value_or(call.dtype_of("self"));
+  call.require(a.size() / 2 == 1 && b.size() / 2 == 1, "a product of two or three axes");
   call.require(call.equal(a.back(), b[b.size() - 2]), "the sizes of a product do not fit");
   const Int& rows = a[a.size() - 2];
   const Int& columns = b.back();
   if (a.size() == 3 && b.size() == 3) return one(dtype, {agreed(call, a[0], b[0]), rows, columns});
   if (a.size() == 3 || b.size() == 3) {
     const Int& groups = a.size() == 3 ? a[0] : b[0];
-    if (call.has("offs")) agreed(call, groups, call.shape("offs").at(0));
+    if (call.has("offs")) agreed(call, groups, size_at(call, call.shape("offs"), 0));
     return one(dtype, {rows, columns});
   }
-  return one(dtype, {call.shape("offs").at(0), rows, columns});
+  return one(dtype, {size_at(call, call.shape("offs"), 0), rows, columns});
 }
 
 Results cdist(Call& call) {
@@ -81,8 +82,20 @@ Results cdist(Call& call) {
 }
 
 Results pdist(Call& call) {
-  const Int& rows = call.shape("self").at(0);
+  const Int& rows = size_at(call, call.shape("self"), 0);
   return one(call.dtype_of("self"), {shape::floor_div(rows * (rows - 1), 2)});
+}
+
+Results cosine_similarity(Call& call) {
+  const Shape pairs = broadcast_args(call, {"x1", "x2"});
+  const std::int64_t axis = axis_of(call, "dim", static_cast<std::int64_t>(pairs.size()));
+  return one(to_floating(promote(call, {"x1", "x2"})), without_axis(pairs, axis));
+}
+
+Results pairwise_distance(Call& call) {
+  const Shape pairs = broadcast_args(call, {"x1", "x2"});
+  const std::int64_t last = std::max<std::int64_t>(static_cast<std::int64_t>(pairs.size()) - 1, 0);
+  return one(to_floating(promote(call, {"x1", "x2"})), reduce(pairs, {last}, call.flag("keepdim")));
 }
 
 Results vecdot(Call& call) {
@@ -125,6 +138,10 @@ constexpr std::array kAttentionOps{
           .schema = "(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
           .infer = cdist,
           .samples = "f32[a, 3], f32[b, 3]; f32[2, a, 3], f32[c, 1, b, 3], 1.0"},
+    OpDef{.name = "aten.cosine_similarity",
+          .schema = "(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+          .infer = cosine_similarity,
+          .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], -1; f32[a, b], f32[a, 1], 0"},
     OpDef{.name = "aten.cross",
           .schema = "(Tensor self, Tensor other, int? dim=None) -> Tensor",
           .infer = cross,
@@ -137,6 +154,11 @@ constexpr std::array kAttentionOps{
           .schema = "(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
           .infer = vecdot,
           .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], dim=0"},
+    OpDef{.name = "aten.pairwise_distance",
+          .schema = "(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool "
+                    "keepdim=False) -> Tensor",
+          .infer = pairwise_distance,
+          .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], keepdim=True"},
     OpDef{.name = "aten.pdist",
           .schema = "(Tensor self, float p=2.) -> Tensor",
           .infer = pdist,

@@ -80,29 +80,30 @@ Results addbmm(Call& call) {
 }
 
 Results mv(Call& call) {
-  meet(call, call.shape("self").at(1), call.shape("vec").at(0));
+  meet(call, size_at(call, call.shape("self"), 1), size_at(call, call.shape("vec"), 0));
   return one(call.dtype_of("self"), {call.shape("self")[0]});
 }
 
 Results addmv(Call& call) {
-  meet(call, call.shape("mat").at(1), call.shape("vec").at(0));
+  meet(call, size_at(call, call.shape("mat"), 1), size_at(call, call.shape("vec"), 0));
   return added(call, {call.shape("mat")[0]});
 }
 
 Results addr(Call& call) {
-  const Shape result{call.shape("vec1").at(0), call.shape("vec2").at(0)};
+  const Shape result{size_at(call, call.shape("vec1"), 0), size_at(call, call.shape("vec2"), 0)};
   added(call, result);
   return one(promote(call, {"self", "vec1", "vec2"}), result);
 }
 
 Results dot(Call& call) {
   const std::string_view other = call.op().name == "aten.dot" ? "tensor" : "other";
-  meet(call, call.shape("self").at(0), call.shape(other).at(0));
+  meet(call, size_at(call, call.shape("self"), 0), size_at(call, call.shape(other), 0));
   return one(call.dtype_of("self"), {});
 }
 
 Results outer(Call& call) {
-  return one(promote(call, {"self", "vec2"}), {call.shape("self").at(0), call.shape("vec2").at(0)});
+  return one(promote(call, {"self", "vec2"}),
+             {size_at(call, call.shape("self"), 0), size_at(call, call.shape("vec2"), 0)});
 }
 
 Results inner(Call& call) {
@@ -126,7 +127,7 @@ Results tensordot(Call& call) {
 }
 
 Results einsum(Call& call) {
-  const std::vector<const ir::TensorType*> operands = call.tensors("tensors");
+  const std::vector<const ir::TensorType*> operands = all_tensors(call, "tensors");
   call.require(!operands.empty(), "einsum of no tensors");
   std::vector<Shape> shapes;
   for (const ir::TensorType* operand : operands) shapes.push_back(operand->shape);
@@ -135,7 +136,8 @@ Results einsum(Call& call) {
 
 Results chain(Call& call) {
   const bool multi = call.op().name == "aten.linalg_multi_dot";
-  const std::vector<const ir::TensorType*> operands = call.tensors(multi ? "tensors" : "matrices");
+  const std::vector<const ir::TensorType*> operands =
+      all_tensors(call, multi ? "tensors" : "matrices");
   call.require(!operands.empty(), "a product of no matrices");
   Shape result = operands.front()->shape;
   for (std::size_t i = 1; i < operands.size(); ++i) {
@@ -147,11 +149,11 @@ Results chain(Call& call) {
 Results bilinear(Call& call) {
   const Shape& weight = call.shape("weight");
   call.require(weight.size() == 3, "bilinear takes a weight with three axes");
-  meet(call, call.shape("input1").back(), weight[1]);
-  meet(call, call.shape("input2").back(), weight[2]);
+  meet(call, size_at(call, call.shape("input1"), -1), weight[1]);
+  meet(call, size_at(call, call.shape("input2"), -1), weight[2]);
   Shape result = leading(call.shape("input1"), call.rank("input1") - 1);
   for (std::size_t i = 0; i < result.size(); ++i) {
-    result[i] = agreed(call, result[i], call.shape("input2").at(i));
+    result[i] = agreed(call, result[i], size_at(call, call.shape("input2"), i));
   }
   result.push_back(weight[0]);
   return one(call.dtype_of("input1"), std::move(result));

@@ -40,11 +40,6 @@ Results layer_norm(Call& call) {
   return like_input(call);
 }
 
-Results rms_norm(Call& call) {
-  fit_last_axes(call);
-  return one(statistics_dtype(call), call.shape("input"));
-}
-
 Shape statistics_shape(Call& call) {
   fit_last_axes(call);
   Shape result = call.shape("input");
@@ -72,7 +67,7 @@ Results native_group_norm(Call& call) {
 Results native_batch_norm(Call& call) {
   const bool can_train = schema_of(call.op()).find("training") != nullptr;
   const bool training = can_train && call.flag("training");
-  const Int channels = training ? call.shape("input").at(1) : Int(0);
+  const Int channels = training ? size_at(call, call.shape("input"), 1) : Int(0);
   const ir::TensorType statistics{statistics_dtype(call), {channels}};
   return {call.tensor("input"), statistics, statistics};
 }
@@ -84,7 +79,8 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> "
                     "(Tensor, Tensor)",
           .infer = fused_rms_norm,
-          .samples = "f32[a, b, 4], [4], None, None; f32[a, 3, 4], [3, 4], f32[3, 4], 0.001"},
+          .samples = "bf16[a, b, 4], [4], bf16[4], 0.001; bf16[a, b, 4], [4], f32[4], 0.001; "
+                     "f32[a, b, 4], [4], None, None; f32[a, 3, 4], [3, 4], f32[3, 4], 0.001"},
     OpDef{.name = "aten._log_softmax",
           .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
           .infer = softmax_half,
@@ -151,24 +147,30 @@ constexpr std::array kNormalizeOps{
           .infer = native_batch_norm,
           .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.00001; f32[a, "
                      "4], None, None, f32[4], f32[4], True, 0.1, 0.00001"},
-    OpDef{.name = "aten.native_group_norm",
-          .schema = "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
-                    "int group, float eps) -> (Tensor, Tensor, Tensor)",
-          .infer = native_group_norm,
-          .samples = "f32[a, 4, b], None, None, a, 4, b, 2, 0.00001; f32[a, 6, b, 3], f32[6], "
-                     "f32[6], a, 6, 3*b, 3, 0.00001"},
+    OpDef{
+        .name = "aten.native_group_norm",
+        .schema = "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
+                  "int group, float eps) -> (Tensor, Tensor, Tensor)",
+        .infer = native_group_norm,
+        .samples = "bf16[a, 4, b], f32[4], f32[4], a, 4, b, 2, 0.00001; f32[a, 4, b], None, None, "
+                   "a, 4, b, 2, 0.00001; f32[a, 6, b, 3], f32[6], f32[6], a, 6, 3*b, 3, 0.00001"},
     OpDef{.name = "aten.native_layer_norm",
           .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
                     "eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_layer_norm,
-          .samples = "f32[a, b, 4], [4], None, None, 0.00001; f32[a, 3, 4], [3, 4], f32[3, 4], "
-                     "f32[3, 4], 0.00001; bf16[a, 4], [4], f32[4], f32[4], 0.00001"},
+          .samples = "bf16[a, b, 4], [4], None, None, 0.00001; bf16[a, b, 4], [4], bf16[4], "
+                     "bf16[4], 0.00001; f32[a, b, 4], [4], None, None, 0.00001; f32[a, 3, 4], [3, "
+                     "4], f32[3, 4], f32[3, 4], 0.00001; bf16[a, 4], [4], f32[4], f32[4], 0.00001"},
+    OpDef{.name = "aten.renorm",
+          .schema = "(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+          .infer = like_self,
+          .samples = "f32[a, b], 2, 0, 1.0; f32[a, b, 3], 1, -1, 5.0"},
     OpDef{.name = "aten.rms_norm",
           .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
                     "eps=None) -> Tensor",
-          .infer = rms_norm,
+          .infer = layer_norm,
           .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4]; bf16[a, b, 4], [4], "
-                     "bf16[4], 0.001"},
+                     "bf16[4], 0.001; bf16[a, b, 4], [4], f32[4]; f16[a, 4], [4]"},
     OpDef{.name = "aten.softmax.int",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,

@@ -10,29 +10,25 @@ namespace {
 
 /// The output of the last layer, both directions side by side. The state tells its width: with a
 /// projection that is not the hidden size.
-ir::TensorType sequence_output(Call& call, std::string_view input, const Int& width) {
+ir::TensorType sequence_output(Call& call, const Int& width) {
   const Int directions = call.flag("bidirectional") ? 2 : 1;
-  return {call.dtype_of(input),
-          with_size(call.shape(input), call.rank(input) - 1, width * directions)};
-}
-
-std::string_view input_name(Call& call) {
-  return call.op().name.ends_with(".data") ? "data" : "input";
+  return {call.dtype_of("input"),
+          with_size(call.shape("input"), call.rank("input") - 1, width * directions)};
 }
 
 Results lstm(Call& call) {
-  const std::vector<const ir::TensorType*> states = call.tensors("hx");
+  const std::vector<const ir::TensorType*> states = all_tensors(call, "hx");
   call.require(states.size() == 2, "an LSTM has two states");
-  return {sequence_output(call, input_name(call), states[0]->shape.back()), *states[0], *states[1]};
+  return {sequence_output(call, size_at(call, states[0]->shape, -1)), *states[0], *states[1]};
 }
 
 Results rnn(Call& call) {
   const ir::TensorType& state = call.tensor("hx");
-  return {sequence_output(call, input_name(call), state.shape.back()), state};
+  return {sequence_output(call, size_at(call, state.shape, -1)), state};
 }
 
 Results lstm_cell(Call& call) {
-  const std::vector<const ir::TensorType*> states = call.tensors("hx");
+  const std::vector<const ir::TensorType*> states = all_tensors(call, "hx");
   call.require(states.size() == 2, "an LSTM has two states");
   return {*states[0], *states[1]};
 }

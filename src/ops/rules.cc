@@ -186,13 +186,19 @@ Int numel(const Shape& shape) { return shape::product(shape); }
 
 namespace {
 
-/// A bound of a Python slice as a number from 0 to `size`.
+/// A bound of a Python slice as a number from 0 to `size`. A constant bound may lie beyond a
+/// symbolic size, so it keeps its min or max; a symbolic one (`table[:seq]`) is meant to lie
+/// inside, and a guard says so.
 Int slice_bound(Call& call, const Int& bound, const Int& size) {
   // The schema's default end, and what torch writes for "to the end".
-  if (bound == Int(shape::Range::kUnbounded)) return size;
-  if (bound == size) return size;
-  if (call.at_least(bound, 0)) return clamp_above(call, bound, size);
-  return clamp_below(call, bound + size, 0);
+  if (bound == Int(shape::Range::kUnbounded) || bound == size) return size;
+  const bool fixed = bound.is_constant();
+  if (call.at_least(bound, 0)) {
+    if (fixed) return clamp_above(call, bound, size);
+    return call.at_least(size, bound) ? bound : size;
+  }
+  if (fixed) return clamp_below(call, bound + size, 0);
+  return call.at_least(bound + size, 0) ? bound + size : Int(0);
 }
 
 }  // namespace
@@ -201,7 +207,8 @@ Int slice_length(Call& call, const Int& size, const std::optional<Int>& start,
                  const std::optional<Int>& end, const Int& step) {
   const Int from = start ? slice_bound(call, *start, size) : Int(0);
   const Int to = end ? slice_bound(call, *end, size) : size;
-  const Int span = clamp_below(call, to - from, 0);
+  const bool last_few = start && start->is_constant() && *start->constant() < 0 && to == size;
+  const Int span = last_few ? clamp_above(call, -*start, size) : clamp_below(call, to - from, 0);
   return step == Int(1) ? span : shape::ceil_div(span, step);
 }
 

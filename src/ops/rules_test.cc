@@ -143,6 +143,19 @@ TEST_CASE("a slice to the end and a slice of what is there need no min") {
   CHECK(scene.read.dims.guards().empty());
 }
 
+TEST_CASE("a symbolic bound of a slice is guarded to lie inside, a constant one is not") {
+  Scene scene("f32[a, b], f32[]", {{"a", 5}, {"b", 2}});
+  const Int a = symbol("a"), b = symbol("b");
+  CHECK(slice_length(scene.call, b, Int(-7), std::nullopt, 1) == shape::min(b, 7));
+  CHECK(slice_length(scene.call, b, std::nullopt, Int(7), 1) == shape::min(b, 7));
+  CHECK(scene.read.dims.guards().empty());
+  CHECK(slice_length(scene.call, 512, std::nullopt, a, 1) == a);
+  REQUIRE(scene.read.dims.guards().size() == 1);
+  CHECK(scene.read.dims.find("a")->range.hi == 512);
+  CHECK(slice_length(scene.call, a + b, -b, std::nullopt, 1) == b);
+  CHECK(scene.read.dims.guards().size() == 1);
+}
+
 TEST_CASE("one open size of a view is filled in by exact division") {
   Scene scene("f32[a, b], f32[]", {{"a", 6}, {"b", 2}});
   const Int a = symbol("a"), b = symbol("b");

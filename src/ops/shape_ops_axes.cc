@@ -46,9 +46,11 @@ Results movedim(Call& call) {
   const std::vector<std::int64_t> sources = axis_list(call, "source", rank);
   const std::vector<std::int64_t> targets = axis_list(call, "destination", rank);
   call.require(sources.size() == targets.size(), "movedim needs as many targets as axes");
+  if (rank == 0) return like_self(call);
   std::vector<std::int64_t> order(rank, -1);
   std::vector<bool> moved(rank, false);
   for (std::size_t i = 0; i < sources.size(); ++i) {
+    call.require(order[targets[i]] < 0 && !moved[sources[i]], "movedim moves an axis once");
     order[targets[i]] = sources[i];
     moved[sources[i]] = true;
   }
@@ -66,7 +68,8 @@ Results movedim(Call& call) {
 Results rot90(Call& call) {
   const std::vector<std::int64_t> axes = axis_list(call, "dims", call.rank("self"));
   Shape result = call.shape("self");
-  if (call.number("k") % 2 != 0) std::swap(result[axes.at(0)], result[axes.at(1)]);
+  call.require(result.size() >= 2 && axes.size() == 2, "rot90 turns two axes");
+  if (call.number("k") % 2 != 0) std::swap(result[axes[0]], result[axes[1]]);
   return one(call.dtype_of("self"), std::move(result));
 }
 

@@ -21,8 +21,9 @@ Results parts(Call& call, std::int64_t axis, const std::vector<Int>& sizes) {
 Results slice(Call& call) {
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
   call.require(call.rank("self") > 0, "slice of a tensor without axes");
-  const Int size = slice_length(call, call.shape("self")[axis], call.optional_integer("start"),
-                                call.optional_integer("end"), call.integer("step"));
+  const Int size =
+      slice_length(call, size_at(call, call.shape("self"), axis), call.optional_integer("start"),
+                   call.optional_integer("end"), call.integer("step"));
   return one(call.dtype_of("self"), with_size(call.shape("self"), axis, size));
 }
 
@@ -48,22 +49,27 @@ std::vector<Int> pieces(Call& call, const Int& size, const Int& piece, std::int6
   return sizes;
 }
 
+// More results than any model has: a mistake, not a request for that much memory.
+constexpr std::int64_t kMostParts = 1 << 16;
+
 std::int64_t count_pieces(Call& call, const Int& size, const Int& piece) {
   const std::int64_t whole = call.hint(size);
   const std::int64_t part = call.hint(piece);
   call.require(part > 0 || whole == 0, "split into parts of no elements");
-  return part == 0 || whole == 0 ? 1 : (whole + part - 1) / part;
+  const std::int64_t count = part <= 0 || whole <= 0 ? 1 : (whole - 1) / part + 1;
+  call.require(count <= kMostParts, "too many parts");
+  return count;
 }
 
 Results split(Call& call) {
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
-  const Int& size = call.shape("self")[axis];
+  const Int& size = size_at(call, call.shape("self"), axis);
   const Int piece = call.integer("split_size");
   return parts(call, axis, pieces(call, size, piece, count_pieces(call, size, piece)));
 }
 
 std::vector<Int> chunk_sizes(Call& call, const Int& size, std::int64_t chunks) {
-  call.require(chunks > 0, "chunk into no parts");
+  call.require(chunks > 0 && chunks <= kMostParts, "chunk into a sensible number of parts");
   if (const auto exact = shape::exact_quotient(size, chunks); exact && call.hint(size) > 0) {
     if (call.at_least(size, 1)) return std::vector<Int>(chunks, *exact);
   }
@@ -86,7 +92,8 @@ std::vector<Int> chunk_sizes(Call& call, const Int& size, std::int64_t chunks) {
 
 Results chunk(Call& call) {
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
-  return parts(call, axis, chunk_sizes(call, call.shape("self")[axis], call.number("chunks")));
+  return parts(call, axis,
+               chunk_sizes(call, size_at(call, call.shape("self"), axis), call.number("chunks")));
 }
 
 Results split_sizes(Call& call) {
@@ -95,24 +102,26 @@ Results split_sizes(Call& call) {
   const std::vector<Int> sizes = call.ints(name);
   Int sum = 0;
   for (const Int& size : sizes) sum += size;
-  call.require(call.equal(sum, call.shape("self")[axis]), "sizes of a split that do not add up");
+  call.require(call.equal(sum, size_at(call, call.shape("self"), axis)),
+               "sizes of a split that do not add up");
   return parts(call, axis, sizes);
 }
 
 Results tensor_split_sections(Call& call) {
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
   const std::int64_t count = call.number("sections");
-  call.require(count > 0, "split into no sections");
+  call.require(count > 0 && count <= kMostParts, "a sensible number of sections");
   std::vector<Int> sizes;
   for (std::int64_t i = 0; i < count; ++i) {
-    sizes.push_back(shape::floor_div(call.shape("self")[axis] + (count - 1 - i), count));
+    sizes.push_back(
+        shape::floor_div(size_at(call, call.shape("self"), axis) + (count - 1 - i), count));
   }
   return parts(call, axis, sizes);
 }
 
 Results tensor_split_indices(Call& call) {
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
-  const Int& size = call.shape("self")[axis];
+  const Int& size = size_at(call, call.shape("self"), axis);
   std::vector<Int> sizes;
   std::optional<Int> start = 0;
   for (const Int& end : call.ints("indices")) {
@@ -125,7 +134,8 @@ Results tensor_split_indices(Call& call) {
 
 Results unbind(Call& call) {
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
-  const std::int64_t count = call.pin(call.shape("self")[axis]);
+  const std::int64_t count = call.pin(size_at(call, call.shape("self"), axis));
+  call.require(count >= 0 && count <= kMostParts, "too many parts");
   const ir::TensorType part{call.dtype_of("self"), without_axis(call.shape("self"), axis)};
   return Results(count, part);
 }
@@ -135,7 +145,7 @@ Results unfold(Call& call) {
   const Int step = call.integer("step");
   if (call.rank("self") == 0) return one(call.dtype_of("self"), {size});
   const std::int64_t axis = axis_of(call, "dimension", call.rank("self"));
-  const Int windows = shape::floor_div(call.shape("self")[axis] - size, step) + 1;
+  const Int windows = shape::floor_div(size_at(call, call.shape("self"), axis) - size, step) + 1;
   return one(call.dtype_of("self"), joined(with_size(call.shape("self"), axis, windows), {size}));
 }
 
@@ -168,13 +178,13 @@ constexpr std::array kCutOps{
           .schema = "(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) "
                     "-> Tensor(a)",
           .infer = as_strided,
-          .samples = "f32[a, b], [b, a], [1, b]; f32[a + 3, 4], [a, 4, 4], [4, 4, 1], 2"},
+          .samples = "f32[a, b], [b, a], [1, b]; f32[a + 8, 4], [a, 4, 4], [4, 4, 1], 2"},
     OpDef{
         .name = "aten.as_strided_copy",
         .schema =
             "(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
         .infer = as_strided,
-        .samples = "f32[a, b], [b, a], [1, b]; f32[a + 3, 4], [a, 4, 4], [4, 4, 1], 2"},
+        .samples = "f32[a, b], [b, a], [1, b]; f32[a + 8, 4], [a, 4, 4], [4, 4, 1], 2"},
     OpDef{.name = "aten.as_strided_scatter",
           .schema = "(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
                     "storage_offset=None) -> Tensor",

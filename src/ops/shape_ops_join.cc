@@ -44,13 +44,13 @@ std::vector<Shape> shapes_of(const Operands& operands) {
 }
 
 Results cat(Call& call) {
-  const Operands operands = call.tensors("tensors");
+  const Operands operands = all_tensors(call, "tensors");
   call.require(!operands.empty(), "cat of no tensors");
   return cat_along(call, shapes_of(operands), call.number("dim"), common_dtype(operands));
 }
 
 Results stack(Call& call) {
-  const Operands operands = call.tensors("tensors");
+  const Operands operands = all_tensors(call, "tensors");
   call.require(!operands.empty(), "stack of no tensors");
   Shape result = operands.front()->shape;
   for (const ir::TensorType* operand : operands) {
@@ -66,7 +66,7 @@ Results stack(Call& call) {
 
 // hstack, vstack, dstack, column_stack: cat once each operand has enough axes.
 Results stack_of_kind(Call& call) {
-  const Operands operands = call.tensors("tensors");
+  const Operands operands = all_tensors(call, "tensors");
   call.require(!operands.empty(), "stack of no tensors");
   const std::string_view kind = call.op().name;
   std::vector<Shape> shapes = shapes_of(operands);
@@ -129,7 +129,7 @@ Results repeat_interleave_counts(Call& call) {
 }
 
 Results meshgrid(Call& call) {
-  const Operands operands = call.tensors("tensors");
+  const Operands operands = all_tensors(call, "tensors");
   Shape grid;
   for (const ir::TensorType* operand : operands) {
     call.require(operand->shape.size() <= 1, "meshgrid takes tensors with one axis");
@@ -145,16 +145,18 @@ Results meshgrid(Call& call) {
 }
 
 Results cartesian_prod(Call& call) {
-  const Operands operands = call.tensors("tensors");
+  const Operands operands = all_tensors(call, "tensors");
+  call.require(!operands.empty(), "a list of no tensors");
   Int rows = 1;
-  for (const ir::TensorType* operand : operands) rows *= operand->shape.at(0);
+  for (const ir::TensorType* operand : operands) rows *= size_at(call, operand->shape, 0);
   const Dtype dtype = operands.front()->dtype;
   if (operands.size() == 1) return one(dtype, {rows});
   return one(dtype, {rows, static_cast<std::int64_t>(operands.size())});
 }
 
 Results block_diag(Call& call) {
-  const Operands operands = call.tensors("tensors");
+  const Operands operands = all_tensors(call, "tensors");
+  call.require(!operands.empty(), "a list of no tensors");
   Int rows = 0;
   Int columns = 0;
   for (const ir::TensorType* operand : operands) {
@@ -166,12 +168,12 @@ Results block_diag(Call& call) {
 }
 
 Results pad_sequence(Call& call) {
-  const Operands operands = call.tensors("sequences");
+  const Operands operands = all_tensors(call, "sequences");
   call.require(!operands.empty(), "pad_sequence of no tensors");
   const Shape& first = operands.front()->shape;
-  Int longest = first.at(0);
+  Int longest = size_at(call, first, 0);
   for (const ir::TensorType* operand : operands) {
-    const Int& length = operand->shape.at(0);
+    const Int& length = size_at(call, operand->shape, 0);
     if (surely_at_least(call, longest, length)) continue;
     longest = surely_at_least(call, length, longest) ? length : shape::max(longest, length);
   }

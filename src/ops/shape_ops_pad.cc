@@ -56,10 +56,10 @@ Results im2col(Call& call) {
   Int windows = 1;
   for (std::size_t i = 0; i < 2; ++i) {
     windows *= window_size(call, shape[first + i],
-                           {.kernel = kernel.at(i),
-                            .stride = stride.at(i),
-                            .padding = padding.at(i),
-                            .dilation = dilation.at(i)});
+                           {.kernel = size_at(call, kernel, i),
+                            .stride = size_at(call, stride, i),
+                            .padding = size_at(call, padding, i),
+                            .dilation = size_at(call, dilation, i)});
   }
   Shape result = leading(shape, static_cast<std::int64_t>(first));
   result.back() *= kernel[0] * kernel[1];
@@ -72,7 +72,7 @@ Results col2im(Call& call) {
   const std::vector<Int> size = call.ints("output_size");
   Shape result = without_axis(call.shape("self"), call.rank("self") - 1);
   call.require(!result.empty(), "col2im takes columns");
-  result.back() = divided(call, result.back(), kernel.at(0) * kernel.at(1));
+  result.back() = divided(call, result.back(), size_at(call, kernel, 0) * size_at(call, kernel, 1));
   return one(call.dtype_of("self"), joined(std::move(result), size));
 }
 
@@ -81,7 +81,7 @@ Results diag_embed(Call& call) {
   const std::int64_t a = axis_of(call, "dim1", rank);
   const std::int64_t b = axis_of(call, "dim2", rank);
   const std::int64_t offset = call.number("offset");
-  const Int size = call.shape("self").back() + std::abs(offset);
+  const Int size = size_at(call, call.shape("self"), -1) + std::abs(offset);
   Shape result = without_axis(call.shape("self"), rank - 2);
   result = with_axis(std::move(result), std::min(a, b), size);
   return one(call.dtype_of("self"), with_axis(std::move(result), std::max(a, b), size));

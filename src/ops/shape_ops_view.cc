@@ -42,7 +42,7 @@ Results expand_as(Call& call) {
 }
 
 Results broadcast_tensors(Call& call) {
-  const std::vector<const ir::TensorType*> operands = call.tensors("tensors");
+  const std::vector<const ir::TensorType*> operands = all_tensors(call, "tensors");
   Shape common;
   for (const ir::TensorType* operand : operands) common = broadcast(call, common, operand->shape);
   Results results;
@@ -70,7 +70,7 @@ Results ravel(Call& call) { return one(call.dtype_of("self"), {numel(call.shape(
 Results unflatten(Call& call) {
   const Shape& shape = call.shape("self");
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
-  const Shape sizes = fill_minus_one(call, call.ints("sizes"), {shape[axis]});
+  const Shape sizes = fill_minus_one(call, call.ints("sizes"), {size_at(call, shape, axis)});
   return one(call.dtype_of("self"),
              joined(joined(leading(shape, axis), sizes), from(shape, axis + 1)));
 }

@@ -45,7 +45,8 @@ Results transform(Call& call, const Transform& transform, Kind kind) {
   Shape result = call.shape("self");
   for (std::size_t i = 0; i < transform.axes.size(); ++i) {
     const bool halved = kind != Kind::complex && i + 1 == transform.axes.size();
-    Int& size = result.at(transform.axes[i]);
+    size_at(call, result, transform.axes[i]);
+    Int& size = result[transform.axes[i]];
     if (halved && kind == Kind::half_in) {
       size = transform.sizes[i].value_or(2 * (size - 1));
     } else {
@@ -69,8 +70,9 @@ Results fft_c2c(Call& call) { return like_self(call); }
 Results fft_r2c(Call& call) {
   const std::vector<std::int64_t> axes = axis_list(call, "dim", call.rank("self"));
   Shape result = call.shape("self");
+  call.require(!result.empty() && !axes.empty(), "a transform needs an axis");
   if (call.flag("onesided")) {
-    Int& last = result.at(axes.back());
+    Int& last = result[axes.back()];
     last = shape::floor_div(last, 2) + 1;
   }
   return one(to_complex(call.dtype_of("self")), std::move(result));
@@ -78,6 +80,7 @@ Results fft_r2c(Call& call) {
 
 Results fft_c2r(Call& call) {
   const std::vector<std::int64_t> axes = axis_list(call, "dim", call.rank("self"));
+  call.require(!axes.empty(), "a transform needs an axis");
   return one(to_real(call.dtype_of("self")),
              with_size(call.shape("self"), axes.back(), call.integer("last_dim_size")));
 }
@@ -86,7 +89,7 @@ Results stft(Call& call) {
   const Shape& shape = call.shape("self");
   const Int n_fft = call.integer("n_fft");
   const Int hop = call.optional_integer("hop_length").value_or(shape::floor_div(n_fft, 4));
-  Int length = shape.back();
+  Int length = size_at(call, shape, -1);
   const bool centered = call.op().name == "aten.stft.center" && call.flag("center");
   if (centered) length += 2 * shape::floor_div(n_fft, 2);
   const bool complex_in = is_complex(call.dtype_of("self")) ||
@@ -105,6 +108,7 @@ Results istft(Call& call) {
   const Shape& shape = call.shape("self");
   const Int n_fft = call.integer("n_fft");
   const Int hop = call.optional_integer("hop_length").value_or(shape::floor_div(n_fft, 4));
+  call.require(shape.size() >= 2, "a spectrum has two axes");
   const Int whole = n_fft + hop * (shape.back() - 1);
   const Int border = call.flag("center") ? shape::floor_div(n_fft, 2) : Int(0);
   const Int length = call.optional_integer("length").value_or(whole - 2 * border);
@@ -114,6 +118,10 @@ Results istft(Call& call) {
 }
 
 Results real_part(Call& call) { return one(to_real(call.dtype_of("self")), call.shape("self")); }
+
+Results angle(Call& call) {
+  return one(to_floating(to_real(call.dtype_of("self"))), call.shape("self"));
+}
 
 Results complex_of(Call& call) {
   return one(to_complex(call.dtype_of("real")), broadcast_args(call, {"real", "imag"}));
@@ -145,6 +153,10 @@ constexpr std::array kFourierOps{
         .schema = "(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
         .infer = fft_r2c,
         .samples = "f32[a, b], [1], 0, True; f64[a, b], [1, 0], 1, True; f32[a, b], [1], 0, False"},
+    OpDef{.name = "aten.angle",
+          .schema = "(Tensor self) -> Tensor",
+          .infer = angle,
+          .samples = "c64[a, b]; f32[a]; i64[a]"},
     OpDef{.name = "aten.complex",
           .schema = "(Tensor real, Tensor imag) -> Tensor",
           .infer = complex_of,

@@ -1,4 +1,4 @@
-// Matrices: norms, determinants, inverses, decompositions, solvers.
+// Matrices: norms, determinants, inverses, decompositions, solvers; differences along an axis.
 #include <array>
 
 #include "ops/axes.h"
@@ -20,7 +20,8 @@ const Shape& square(Call& call) {
   return shape;
 }
 
-Shape batch_of(const Shape& shape) {
+Shape batch_of(Call& call, const Shape& shape) {
+  call.require(shape.size() >= 2, "a matrix is needed");
   return leading(shape, static_cast<std::int64_t>(shape.size()) - 2);
 }
 
@@ -32,23 +33,25 @@ Results matrix_norm(Call& call) {
 
 Results like_square(Call& call) { return one(call.dtype_of(matrix_name(call)), square(call)); }
 
-Results det(Call& call) { return one(call.dtype_of(matrix_name(call)), batch_of(square(call))); }
+Results det(Call& call) {
+  return one(call.dtype_of(matrix_name(call)), batch_of(call, square(call)));
+}
 
 Results slogdet(Call& call) {
   const Dtype dtype = call.dtype_of(matrix_name(call));
-  const Shape batch = batch_of(square(call));
+  const Shape batch = batch_of(call, square(call));
   return {ir::TensorType{dtype, batch}, ir::TensorType{to_real(dtype), batch}};
 }
 
 Results with_info(Call& call) {
   return {ir::TensorType{call.dtype_of(matrix_name(call)), square(call)},
-          ir::TensorType{Dtype::i32, batch_of(square(call))}};
+          ir::TensorType{Dtype::i32, batch_of(call, square(call))}};
 }
 
 /// Broadcasts the batches of both sides; the result has the matrix of the right-hand side.
 Results solve_triangular(Call& call) {
   const Shape& b = call.shape("B");
-  const Shape batch = broadcast(call, batch_of(square(call)), batch_of(b));
+  const Shape batch = broadcast(call, batch_of(call, square(call)), batch_of(call, b));
   const Int& rows = call.flag("left") ? b[b.size() - 2] : b.back();
   call.require(call.equal(rows, square(call).back()), "sides that do not fit");
   return one(call.dtype_of("B"), joined(batch, from(b, call.rank("B") - 2)));
@@ -64,16 +67,16 @@ Results solve(Call& call) {
     for (std::size_t i = 0; i < b.size(); ++i) vectors = vectors && call.equal(a[i], b[i]);
   }
   if (vectors) {
-    const Shape batch = broadcast(call, batch_of(a), leading(b, call.rank("B") - 1));
+    const Shape batch = broadcast(call, batch_of(call, a), leading(b, call.rank("B") - 1));
     return one(call.dtype_of("B"), joined(batch, {b.back()}));
   }
-  const Shape batch = broadcast(call, batch_of(a), batch_of(b));
+  const Shape batch = broadcast(call, batch_of(call, a), batch_of(call, b));
   return one(call.dtype_of("B"), joined(batch, from(b, call.rank("B") - 2)));
 }
 
 Results cholesky_solve(Call& call) {
   const Shape& b = call.shape("self");
-  const Shape batch = broadcast(call, batch_of(b), batch_of(call.shape("input2")));
+  const Shape batch = broadcast(call, batch_of(call, b), batch_of(call, call.shape("input2")));
   return one(call.dtype_of("self"), joined(batch, from(b, call.rank("self") - 2)));
 }
 
@@ -94,15 +97,15 @@ Results eig(Call& call) {
 }
 
 Int smaller_side(Call& call, const Shape& shape) {
-  return clamp_above(call, shape[shape.size() - 2], shape.back());
+  return clamp_above(call, size_at(call, shape, -2), size_at(call, shape, -1));
 }
 
 Results qr(Call& call) {
   const Shape& shape = call.shape("A");
   const Dtype dtype = call.dtype_of("A");
   const std::string_view mode = call.string("mode");
-  const Shape batch = batch_of(shape);
-  const Int& rows = shape[shape.size() - 2];
+  const Shape batch = batch_of(call, shape);
+  const Int& rows = size_at(call, shape, -2);
   const Int inner = mode == "complete" ? rows : smaller_side(call, shape);
   const Shape q = mode == "r" ? Shape{0} : joined(batch, {rows, inner});
   return {ir::TensorType{dtype, q}, ir::TensorType{dtype, joined(batch, {inner, shape.back()})}};
@@ -112,9 +115,9 @@ Results svd(Call& call) {
   const Shape& shape = call.shape("A");
   const Dtype dtype = call.dtype_of("A");
   const Int inner = smaller_side(call, shape);
-  const Shape batch = batch_of(shape);
+  const Shape batch = batch_of(call, shape);
   const bool full = call.flag("full_matrices");
-  const Int& rows = shape[shape.size() - 2];
+  const Int& rows = size_at(call, shape, -2);
   const Int& columns = shape.back();
   return {ir::TensorType{dtype, joined(batch, {rows, full ? rows : inner})},
           ir::TensorType{to_real(dtype), joined(batch, {inner})},
@@ -123,7 +126,8 @@ Results svd(Call& call) {
 
 Results svdvals(Call& call) {
   const Shape& shape = call.shape("A");
-  return one(to_real(call.dtype_of("A")), joined(batch_of(shape), {smaller_side(call, shape)}));
+  return one(to_real(call.dtype_of("A")),
+             joined(batch_of(call, shape), {smaller_side(call, shape)}));
 }
 
 Results pinv(Call& call) {
@@ -131,6 +135,25 @@ Results pinv(Call& call) {
   call.require(shape.size() >= 2, "a matrix is needed");
   std::swap(shape[shape.size() - 2], shape.back());
   return one(call.dtype_of("self"), std::move(shape));
+}
+
+Results trace(Call& call) {
+  const Dtype dtype = call.dtype_of("self");
+  const bool counts = is_integral(dtype) || dtype == Dtype::boolean;
+  return one(counts ? Dtype::i64 : dtype, {});
+}
+
+Results diff(Call& call) {
+  const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
+  Int size = size_at(call, call.shape("self"), axis);
+  Dtype dtype = call.dtype_of("self");
+  for (const std::string_view edge : {"prepend", "append"}) {
+    if (!call.has(edge)) continue;
+    size += call.shape(edge).empty() ? Int(1) : size_at(call, call.shape(edge), axis);
+    dtype = promote(dtype, call.dtype_of(edge));
+  }
+  size = clamp_below(call, size - call.integer("n"), 0);
+  return one(dtype, with_size(call.shape("self"), axis, size));
 }
 
 constexpr std::array kMatrixOps{
@@ -146,6 +169,11 @@ constexpr std::array kMatrixOps{
           .schema = "(Tensor self) -> Tensor",
           .infer = det,
           .samples = "f32[a, b, 3, 3]; f64[4, 4]"},
+    OpDef{.name = "aten.diff",
+          .schema = "(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) "
+                    "-> Tensor",
+          .infer = diff,
+          .samples = "f32[a, b]; f32[a, b], 2, 0; i64[a, b], 1, -1, i64[a, 1], i64[a, 3]; bool[a]"},
     OpDef{.name = "aten.inverse",
           .schema = "(Tensor self) -> Tensor",
           .infer = like_square,
@@ -265,6 +293,10 @@ constexpr std::array kMatrixOps{
           .schema = "(Tensor self) -> (Tensor sign, Tensor logabsdet)",
           .infer = slogdet,
           .samples = "f32[a, b, 3, 3]; f64[4, 4]"},
+    OpDef{.name = "aten.trace",
+          .schema = "(Tensor self) -> Tensor",
+          .infer = trace,
+          .samples = "f32[a, b]; i32[a, a]"},
 };
 static_assert(first_bad_row(kMatrixOps).empty(), "unsorted, duplicate or half-filled row");
 

@@ -1,5 +1,5 @@
-// Symbolic conditions. Comparisons of integers are one of `d == 0`, `d != 0`, `d >= 0` with d divided by what its
-// coefficients share; negation is pushed down to what cannot be negated.
+// Symbolic conditions. Comparisons of integers are one of `d == 0`, `d != 0`, `d >= 0` with d
+// divided by what its coefficients share; negation is pushed down to what cannot be negated.
 #include <cmath>
 
 #include "shape/expression.h"
@@ -47,7 +47,8 @@ Int shrink(const Int& x, std::int64_t divisor, std::int64_t constant) {
   return from_terms(std::move(terms), constant);
 }
 
-/// `u//m + k >= 0` says u >= -k*m, and `k - u//m >= 0` says u <= k*m + m - 1: as a difference that is >= 0.
+/// `u//m + k >= 0` says u >= -k*m, and `k - u//m >= 0` says u <= k*m + m - 1: as a difference that
+/// is >= 0.
 std::optional<Int> without_division(const Int& x) {
   if (terms_of(x).size() != 1) return std::nullopt;
   const Term& term = terms_of(x)[0];
@@ -62,7 +63,8 @@ std::optional<Int> without_division(const Int& x) {
   return std::nullopt;
 }
 
-/// `x op number` for a number that need not be whole: decided by the number alone, or a comparison of integers.
+/// `x op number` for a number that need not be whole: decided by the number alone, or a comparison
+/// of integers.
 Bool compare_with_number(Compare op, const Int& x, double number) {
   if (std::isnan(number)) return Bool(op == Compare::ne);
   constexpr double kLimit = 4611686018427387904.0;  // 2**62: no size is beyond
@@ -128,7 +130,8 @@ Bool Bool::compare(Compare op, const Int& a, const Int& b) {
   const std::int64_t shared = divisor_of_terms(difference);
   const std::int64_t constant = constant_of(difference);
   if (op == Compare::ge) {
-    Int shrunk = shared == 1 ? difference : shrink(difference, shared, checked_floor_div(constant, shared));
+    Int shrunk =
+        shared == 1 ? difference : shrink(difference, shared, checked_floor_div(constant, shared));
     if (const auto inner = without_division(shrunk)) return compare(op, *inner, 0);
     return Bool(make_node({.op = Op::compare_int, .compare = op, .difference = std::move(shrunk)}));
   }
@@ -207,18 +210,23 @@ Bool operator!(const Bool& a) {
     case Bool::Op::constant:
       return !node.value;
     case Bool::Op::compare_int:
-      if (node.compare == Compare::ge) return Bool::compare(Compare::ge, Int(-1) - node.difference, 0);
-      return Bool::compare(node.compare == Compare::eq ? Compare::ne : Compare::eq, node.difference, 0);
+      if (node.compare == Compare::ge)
+        return Bool::compare(Compare::ge, Int(-1) - node.difference, 0);
+      return Bool::compare(node.compare == Compare::eq ? Compare::ne : Compare::eq, node.difference,
+                           0);
     case Bool::Op::compare_real:
       // Only these two: the negation of a < b is not a >= b where one is NaN.
-      if (node.compare == Compare::eq) return Bool::compare(Compare::ne, node.reals[0], node.reals[1]);
-      if (node.compare == Compare::ne) return Bool::compare(Compare::eq, node.reals[0], node.reals[1]);
+      if (node.compare == Compare::eq)
+        return Bool::compare(Compare::ne, node.reals[0], node.reals[1]);
+      if (node.compare == Compare::ne)
+        return Bool::compare(Compare::eq, node.reals[0], node.reals[1]);
       break;
     case Bool::Op::logical_and:
     case Bool::Op::logical_or: {
       const bool was_and = node.op == Bool::Op::logical_and;
       Bool result = !was_and ? Bool(true) : Bool(false);
-      for (const Bool& operand : node.operands) result = was_and ? result || !operand : result && !operand;
+      for (const Bool& operand : node.operands)
+        result = was_and ? result || !operand : result && !operand;
       return result;
     }
     case Bool::Op::logical_not:

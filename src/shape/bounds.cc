@@ -18,8 +18,8 @@ using Wide = __int128;
 
 constexpr Wide kInfinity = Wide{1} << 64;  // at or beyond: unbounded
 
-/// Ends are at most kInfinity in magnitude, so that products of two finite ones fit. A symbol without a bound is within
-/// 64 bits all the same.
+/// Ends are at most kInfinity in magnitude, so that products of two finite ones fit. A symbol
+/// without a bound is within 64 bits all the same.
 struct Interval {
   Wide lo = -kInfinity;
   Wide hi = kInfinity;
@@ -41,8 +41,8 @@ Wide multiply_ends(Wide a, Wide b) {
 }
 
 Interval multiply(const Interval& a, const Interval& b) {
-  const Wide ends[] = {multiply_ends(a.lo, b.lo), multiply_ends(a.lo, b.hi), multiply_ends(a.hi, b.lo),
-                       multiply_ends(a.hi, b.hi)};
+  const Wide ends[] = {multiply_ends(a.lo, b.lo), multiply_ends(a.lo, b.hi),
+                       multiply_ends(a.hi, b.lo), multiply_ends(a.hi, b.hi)};
   return {*std::ranges::min_element(ends), *std::ranges::max_element(ends)};
 }
 
@@ -82,12 +82,14 @@ Interval divide(const Interval& a, Interval b) {
 
 class Bounder {
  public:
-  explicit Bounder(const Ranges& ranges, std::int64_t least = INT64_MIN) : ranges_(ranges), least_(least) {}
+  explicit Bounder(const Ranges& ranges, std::int64_t least = INT64_MIN)
+      : ranges_(ranges), least_(least) {}
 
   Interval of(const Int& x) const {
     if (const auto number = x.constant()) return {*number, *number};
     if (const auto part = find_mod(x, true)) {
-      return add(of(part->rest), multiply({part->times, part->times}, remainder(part->dividend, part->divisor)));
+      return add(of(part->rest),
+                 multiply({part->times, part->times}, remainder(part->dividend, part->divisor)));
     }
     Interval total{constant_of(x), constant_of(x)};
     for (const Term& term : terms_of(x)) {
@@ -167,7 +169,9 @@ class Bounder {
 
 }  // namespace
 
-Range intersect(const Range& a, const Range& b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
+Range intersect(const Range& a, const Range& b) {
+  return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
+}
 
 std::string print(const Range& range) {
   std::string text;
@@ -181,8 +185,10 @@ namespace {
 
 Range to_range(const Interval& interval) {
   Range range;
-  if (interval.lo > INT64_MIN && interval.lo <= INT64_MAX) range.lo = static_cast<std::int64_t>(interval.lo);
-  if (interval.hi < INT64_MAX && interval.hi >= INT64_MIN) range.hi = static_cast<std::int64_t>(interval.hi);
+  if (interval.lo > INT64_MIN && interval.lo <= INT64_MAX)
+    range.lo = static_cast<std::int64_t>(interval.lo);
+  if (interval.hi < INT64_MAX && interval.hi >= INT64_MIN)
+    range.hi = static_cast<std::int64_t>(interval.hi);
   return range;
 }
 
@@ -191,13 +197,15 @@ Range to_range(const Interval& interval) {
 Range bounds(const Int& x, const Ranges& ranges) { return to_range(Bounder(ranges).of(x)); }
 Range detail::bounds_of_sizes(const Int& x) { return to_range(Bounder({}, 0).of(x)); }
 
-// Rounding to nearest never reverses an order, so that the ends of a sum, product or quotient, computed as the value
-// itself is, bound it.
+// Rounding to nearest never reverses an order, so that the ends of a sum, product or quotient,
+// computed as the value itself is, bound it.
 RealRange detail::bounds(const Real& x, const Ranges& ranges, std::int64_t least) {
   using Op = Real::Op;
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const Real::Node& node = x.node();
-  const auto operand = [&](std::size_t i) { return detail::bounds(node.operands[i], ranges, least); };
+  const auto operand = [&](std::size_t i) {
+    return detail::bounds(node.operands[i], ranges, least);
+  };
   const auto hull = [](std::initializer_list<double> ends) -> RealRange {
     for (const double end : ends) {
       if (std::isnan(end)) return {-kInf, kInf};

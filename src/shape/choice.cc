@@ -11,7 +11,8 @@ namespace {
 
 using Kind = Atom::Kind;
 
-/// Takes `x` among the operands, unless one of them is always at least as good; drops those that it beats.
+/// Takes `x` among the operands, unless one of them is always at least as good; drops those that it
+/// beats.
 void take(std::vector<Int>& operands, const Int& x, Kind kind) {
   const auto beats = [&](const Int& a, const Int& b) {
     if (constant_of(a) == constant_of(b) && a == b) return true;
@@ -58,7 +59,8 @@ Int select(const Bool& when, const Int& a, const Int& b) {
   const bool negative = node.op == Bool::Op::logical_not ||
                         (node.op == Bool::Op::compare_int && node.compare == Compare::ne);
   if (negative) return select(!when, b, a);
-  return from_atom(Atom{.kind = Kind::select, .operands = {a, b}, .when = std::make_shared<Bool>(when)});
+  return from_atom(
+      Atom{.kind = Kind::select, .operands = {a, b}, .when = std::make_shared<Bool>(when)});
 }
 
 }  // namespace modelport::shape

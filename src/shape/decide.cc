@@ -1,4 +1,5 @@
-// What follows about a condition from its form, the ranges of symbols, and facts kept from earlier guards.
+// What follows about a condition from its form, the ranges of symbols, and facts kept from earlier
+// guards.
 #include <algorithm>
 
 #include "shape/dims.h"
@@ -42,7 +43,9 @@ std::optional<bool> compare_ranges(Compare op, const RealRange& a, const RealRan
   __builtin_unreachable();
 }
 
-bool shares_symbols(const Int& a, const Int& b) { return (extent_of(a).symbols & extent_of(b).symbols) != 0; }
+bool shares_symbols(const Int& a, const Int& b) {
+  return (extent_of(a).symbols & extent_of(b).symbols) != 0;
+}
 
 }  // namespace
 
@@ -110,8 +113,14 @@ std::optional<bool> Dims::prove_comparison(Compare op, const Int& difference) co
   const Int core = without_positive_factors(x);
   const bool equal = op == Compare::eq;
   if (const auto number = core.constant()) return (*number == 0) == equal;
-  const Bool again = Bool::compare(Compare::eq, core, 0);  // a divisor that they share may settle it
+  const Bool again =
+      Bool::compare(Compare::eq, core, 0);  // a divisor that they share may settle it
   if (const auto known = again.constant()) return *known == equal;
+  const Bool opposite = !again;
+  for (const Fact& fact : facts_) {
+    if (fact.condition == again) return equal;
+    if (fact.condition == opposite) return !equal;
+  }
   if (proves_at_least_zero(core - 1, budget)) return !equal;
   budget = kBudget;
   if (proves_at_least_zero(Int(-1) - core, budget)) return !equal;
@@ -146,7 +155,9 @@ Substitution Dims::lower_bounds(const Int& x) const {
   collect_symbols(x, names);
   for (const std::string& name : names) {
     const auto range = ranges_.find(name);
-    if (range == ranges_.end() || range->second.lo == Range::kUnboundedBelow || range->second.lo == 0) continue;
+    if (range == ranges_.end() || range->second.lo == Range::kUnboundedBelow ||
+        range->second.lo == 0)
+      continue;
     shifted.emplace(name, Int::symbol(name) + range->second.lo);
   }
   return shifted;
@@ -158,7 +169,8 @@ bool Dims::proves_at_least_zero(const Int& x, int& budget) const {
   if (x.is_constant()) return false;
   if (facts_give_at_least_zero(x)) return true;
   if (terms_of(x)[0].monomial->degree > 1) {
-    // batch*seq - seq with both at least 1: measured from there, batch*seq + batch has no negative term.
+    // batch*seq - seq with both at least 1: measured from there, batch*seq + batch has no negative
+    // term.
     const Substitution shift = lower_bounds(x);
     if (!shift.empty()) {
       Ranges from_zero = ranges_;
@@ -177,12 +189,14 @@ bool Dims::facts_give_at_least_zero(const Int& x) const {
   for (const Fact& fact : facts_) {
     const Bool::Node& node = fact.condition.node();
     if (node.op != Bool::Op::compare_int || node.compare != Compare::ge) continue;
-    if (shares_symbols(node.difference, x) && bounds(x - node.difference, ranges_).lo >= 0) return true;
+    if (shares_symbols(node.difference, x) && bounds(x - node.difference, ranges_).lo >= 0)
+      return true;
   }
   return false;
 }
 
-// Replaces one atom by something that is not larger where it is added, not smaller where it is subtracted.
+// Replaces one atom by something that is not larger where it is added, not smaller where it is
+// subtracted.
 bool Dims::relaxed_at_least_zero(const Int& x, int& budget) const {
   for (const Term& term : terms_of(x)) {
     const Atom* atom = lone_atom(term);
@@ -194,7 +208,8 @@ bool Dims::relaxed_at_least_zero(const Int& x, int& budget) const {
     };
     if (atom->kind == Kind::min || atom->kind == Kind::max) {
       const bool any = added == (atom->kind == Kind::max);
-      const bool holds = any ? std::ranges::any_of(atom->operands, with) : std::ranges::all_of(atom->operands, with);
+      const bool holds = any ? std::ranges::any_of(atom->operands, with)
+                             : std::ranges::all_of(atom->operands, with);
       if (holds) return true;
     } else if (atom->kind == Kind::floor_div && atom->operands[1].is_constant()) {
       // m*x >= bound and x whole: x >= 0 follows from bound > -m. And u - (m - 1) <= m*(u//m) <= u.

@@ -21,15 +21,16 @@ namespace {
 
 Int Dims::declare(std::string_view name, std::int64_t hint, Range range) {
   if (hint < range.lo || hint > range.hi) {
-    throw_bad_dimension(
-        fmt::format("dimension '{}' is {} in the example but is said to be in {}", name, hint, print(range)),
-        "give example inputs of an admissible size, or widen the range");
+    throw_bad_dimension(fmt::format("dimension '{}' is {} in the example but is said to be in {}",
+                                    name, hint, print(range)),
+                        "give example inputs of an admissible size, or widen the range");
   }
   if (const auto known = index_.find(name); known != index_.end()) {
     Dim& dim = dims_[known->second];
     if (dim.hint != hint) {
       throw_bad_dimension(
-          fmt::format("dimension '{}' is {} at one place of the example and {} at another", name, dim.hint, hint),
+          fmt::format("dimension '{}' is {} at one place of the example and {} at another", name,
+                      dim.hint, hint),
           "give the two axes different names");
     }
     dim.declared = intersect(dim.declared, range);
@@ -69,8 +70,8 @@ Bool Dims::fresh_bool(bool hint) {
 namespace {
 
 template <class T>
-T simplified(const T& x, const Extent& extent, std::uint64_t replaced_bits, const Substitution& replacements,
-             const Ranges& ranges) {
+T simplified(const T& x, const Extent& extent, std::uint64_t replaced_bits,
+             const Substitution& replacements, const Ranges& ranges) {
   if (!extent.choices) {
     return (extent.symbols & replaced_bits) == 0 ? x : substitute(x, replacements);
   }

@@ -1,5 +1,5 @@
-// The dimensions of one program: its symbols with their ranges and their values in the example run, and what the model
-// was seen to demand of them (guards).
+// The dimensions of one program: its symbols with their ranges and their values in the example run,
+// and what the model was seen to demand of them (guards).
 #pragma once
 
 #include <string>
@@ -59,28 +59,36 @@ class Dims {
     SourceLine where;
     std::string module_path;
   };
-  /// The truth of the condition in the example run. Where that does not follow already, it is recorded as a guard:
-  /// an equality that can be solved unifies or pins a symbol, a bound on one symbol narrows its range.
+  /// The truth of the condition in the example run. Where that does not follow already, it is
+  /// recorded as a guard: an equality that can be solved unifies or pins a symbol, a bound on one
+  /// symbol narrows its range.
   bool settle(const Bool& condition, const Place& place);
+  /// A trial at other sizes: only equalities that the model demands are recorded, so that a size at the edge of a range
+  /// (1, where the model asks `seq > 1`) stays a symbol and the graph can be compared with that of another size.
+  void set_trial(bool trial) { trial_ = trial; }
   bool settle_equal(const Int& a, const Int& b, const Place& place) {
     return settle(Bool::compare(Compare::eq, a, b), place);
   }
   /// Pins the expression to its value in the example run and gives that value.
   std::int64_t pin(const Int& x, const Place& place);
 
-  const std::vector<Dim>& all() const { return dims_; }      // in order of declaration, replaced ones included
+  const std::vector<Dim>& all() const {
+    return dims_;
+  }  // in order of declaration, replaced ones included
   const Dim* find(std::string_view name) const;
   const std::vector<Guard>& guards() const { return guards_; }
   const Substitution& replacements() const { return replacements_; }
   const Values& values() const { return values_; }
 
  private:
+  bool trial_ = false;
   /// A condition that is known to hold but could not be built into symbols and ranges.
   struct Fact {
     Bool condition;
     std::size_t guard;  // that it comes from
   };
-  /// What a recording goes back to: a place in the model, or a guard whose fact has become usable since.
+  /// What a recording goes back to: a place in the model, or a guard whose fact has become usable
+  /// since.
   struct Cause {
     const Place* place = nullptr;
     std::optional<std::size_t> guard;

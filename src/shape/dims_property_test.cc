@@ -1,6 +1,8 @@
 // Random sequences of guards against enumeration of all small sizes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "shape/dims.h"
 #include "shape/random_expression.h"
@@ -42,7 +44,8 @@ Setup random_setup(RandomTrees& random) {
 }
 
 Bool random_condition(RandomTrees& random) {
-  static constexpr Compare kOps[] = {Compare::eq, Compare::eq, Compare::ne, Compare::lt, Compare::le, Compare::ge};
+  static constexpr Compare kOps[] = {Compare::eq, Compare::eq, Compare::ne,
+                                     Compare::lt, Compare::le, Compare::ge};
   const RandomTrees::Options options{.symbolic_division = false, .reals = false};
   const Int left = build(random.tree(random.below(3), options));
   const Int right = build(random.tree(random.below(2), options));
@@ -54,7 +57,8 @@ Bool random_condition(RandomTrees& random) {
 }
 
 bool admitted_by_guards(const Dims& dims, const Values& values) {
-  return std::ranges::all_of(dims.guards(), [&](const Guard& guard) { return evaluate(guard.condition, values); });
+  return std::ranges::all_of(dims.guards(),
+                             [&](const Guard& guard) { return evaluate(guard.condition, values); });
 }
 
 /// What a program knows after capture: ranges, replacements, and the guards it has to test.

@@ -17,8 +17,12 @@ struct Decoder {
   Dims::Place place{{"modeling_qwen3.py", 391, "Qwen3Model.forward"}, "model"};
 
   bool settle(std::string_view condition) { return dims.settle(parse_bool(condition), place); }
-  std::optional<bool> decide(std::string_view condition) const { return dims.decide(parse_bool(condition)); }
-  std::string simplified(std::string_view text) const { return print(dims.simplify(parse_int(text))); }
+  std::optional<bool> decide(std::string_view condition) const {
+    return dims.decide(parse_bool(condition));
+  }
+  std::string simplified(std::string_view text) const {
+    return print(dims.simplify(parse_int(text)));
+  }
   std::string last_guard() const { return print(dims.guards().back().condition); }
   Guard::Effect last_effect() const { return dims.guards().back().effect; }
 };

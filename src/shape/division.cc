@@ -1,5 +1,5 @@
-// Division with rounding, remainders, exact division. A remainder is stored as a - b*(a//b), so that padding code such
-// as seq + (-seq) % 4 comes out as the multiple of four that it is.
+// Division with rounding, remainders, exact division. A remainder is stored as a - b*(a//b), so
+// that padding code such as seq + (-seq) % 4 comes out as the multiple of four that it is.
 #include <algorithm>
 
 #include "shape/expression.h"
@@ -47,14 +47,16 @@ Split split_by_number(const Int& a, std::int64_t divisor) {
 Split split_by_term(const Int& a, const Term& divisor) {
   std::vector<Term> whole, rest;
   for (const Term& term : terms_of(a)) {
-    const std::int64_t quotient =
-        divisor.coefficient == -1 ? checked_neg(term.coefficient) : term.coefficient / divisor.coefficient;
+    const std::int64_t quotient = divisor.coefficient == -1
+                                      ? checked_neg(term.coefficient)
+                                      : term.coefficient / divisor.coefficient;
     MonomialRef monomial = quotient == 0 ? nullptr : divide(term.monomial, divisor.monomial);
     if (monomial == nullptr) {
       rest.push_back(term);
       continue;
     }
-    const std::int64_t left = checked_sub(term.coefficient, checked_mul(quotient, divisor.coefficient));
+    const std::int64_t left =
+        checked_sub(term.coefficient, checked_mul(quotient, divisor.coefficient));
     whole.push_back({quotient, std::move(monomial)});
     if (left != 0) rest.push_back({left, term.monomial});
   }
@@ -70,7 +72,8 @@ const Atom* division_by_number(const Int& x) {
   const Sum* sum = sum_of(x);
   if (sum == nullptr || sum->terms.size() != 1 || sum->terms[0].coefficient != 1) return nullptr;
   const Atom* atom = lone_atom(sum->terms[0]);
-  const bool fits = atom != nullptr && atom->kind == Kind::floor_div && atom->operands[1].is_constant();
+  const bool fits =
+      atom != nullptr && atom->kind == Kind::floor_div && atom->operands[1].is_constant();
   return fits ? atom : nullptr;
 }
 
@@ -84,20 +87,23 @@ Int floor_div_by_number(const Int& a, std::int64_t divisor) {
     rest = divide_coefficients(rest, shared, checked_floor_div(constant_of(rest), shared));
     divisor /= shared;
   }
-  // One of (-x)//4 and -((x + 3)//4) has to be the form; the second also is what ceil_div looks like elsewhere.
+  // One of (-x)//4 and -((x + 3)//4) has to be the form; the second also is what ceil_div looks
+  // like elsewhere.
   const bool flip = terms_of(rest)[0].coefficient < 0;
   if (flip) rest = Int(divisor - 1) - rest;
   Int part;
   std::int64_t joined = 0;
   const Atom* inner = division_by_number(rest);
-  if (inner != nullptr && !__builtin_mul_overflow(constant_of(inner->operands[1]), divisor, &joined)) {
+  if (inner != nullptr &&
+      !__builtin_mul_overflow(constant_of(inner->operands[1]), divisor, &joined)) {
     // (u//m + k)//d = (u + k*m)//(m*d)
     const Int& m = inner->operands[1];
     part = floor_div_by_number(inner->operands[0] + m * constant_of(rest), joined);
   } else {
     const Range range = bounds(rest, {});
     const bool bounded = range.lo != Range::kUnboundedBelow && range.hi != Range::kUnbounded;
-    const bool same = bounded && checked_floor_div(range.lo, divisor) == checked_floor_div(range.hi, divisor);
+    const bool same =
+        bounded && checked_floor_div(range.lo, divisor) == checked_floor_div(range.hi, divisor);
     part = same ? Int(checked_floor_div(range.lo, divisor)) : floor_div_atom(rest, divisor);
   }
   return flip ? quotient - part : quotient + part;
@@ -131,7 +137,8 @@ Int floor_div(const Int& a, const Int& b) {
   if (const auto divisor = b.constant()) {
     if (*divisor == 0) throw_arithmetic("division by zero: (" + print(a) + ")//0");
     if (const auto number = a.constant()) return checked_floor_div(*number, *divisor);
-    return *divisor > 0 ? floor_div_by_number(a, *divisor) : floor_div_by_number(-a, checked_neg(*divisor));
+    return *divisor > 0 ? floor_div_by_number(a, *divisor)
+                        : floor_div_by_number(-a, checked_neg(*divisor));
   }
   if (a == Int(0)) return 0;
   if (terms_of(b)[0].coefficient < 0) return floor_div(-a, -b);
@@ -156,8 +163,8 @@ std::int64_t common_divisor(const Int& x) {
 
 namespace {
 
-// Division by leading terms. Each step removes the leading term of what is left, so it ends; quotients of sizes have a
-// few terms, hence the limit.
+// Division by leading terms. Each step removes the leading term of what is left, so it ends;
+// quotients of sizes have a few terms, hence the limit.
 std::optional<Int> divide_polynomials(const Int& a, const Int& b) {
   constexpr int kMaxSteps = 256;
   const Term& lead = terms_of(b)[0];
@@ -209,7 +216,10 @@ Int detail::remainder_of_polynomials(const Int& a, const Int& b) {
     };
     const auto found = std::ranges::find_if(terms_of(left), fits);
     if (found == terms_of(left).end()) break;
-    left -= from_terms({{found->coefficient / lead.coefficient, divide(found->monomial, lead.monomial)}}, 0) * b;
+    left -=
+        from_terms(
+            {{found->coefficient / lead.coefficient, divide(found->monomial, lead.monomial)}}, 0) *
+        b;
   }
   return left;
 }
@@ -220,23 +230,27 @@ namespace {
 bool is_tidy(const Int& x) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 30;
   const auto small = [](std::int64_t v) { return v < kLimit && v > -kLimit; };
-  return small(constant_of(x)) &&
-         std::ranges::all_of(terms_of(x), [&](const Term& term) { return small(term.coefficient); });
+  return small(constant_of(x)) && std::ranges::all_of(terms_of(x), [&](const Term& term) {
+           return small(term.coefficient);
+         });
 }
 
-/// Reads `term` of x as -times * divisor * (dividend//divisor), and takes times * dividend out of the rest of x.
+/// Reads `term` of x as -times * divisor * (dividend//divisor), and takes times * dividend out of
+/// the rest of x.
 std::optional<ModPart> mod_at(const Int& x, const Term& term, const Atom& atom) {
   const Int& dividend = atom.operands[0];
   const Int& divisor = atom.operands[1];
   const Int whole = from_terms({term}, 0);
   const auto multiple = exact_quotient(whole, divisor);
-  if (!multiple || terms_of(*multiple).size() != 1 || constant_of(*multiple) != 0) return std::nullopt;
+  if (!multiple || terms_of(*multiple).size() != 1 || constant_of(*multiple) != 0)
+    return std::nullopt;
   const Term& quotient = terms_of(*multiple)[0];
   if (lone_atom(quotient) == nullptr || order(*lone_atom(quotient), atom) != 0) return std::nullopt;
   const std::int64_t times = -quotient.coefficient;
   if (!is_tidy(dividend) || !is_tidy(divisor)) return std::nullopt;
   Int rest = x - whole - dividend * times;
-  if (terms_of(rest).size() + 1 + terms_of(dividend).size() != terms_of(x).size()) return std::nullopt;
+  if (terms_of(rest).size() + 1 + terms_of(dividend).size() != terms_of(x).size())
+    return std::nullopt;
   return ModPart{times, dividend, divisor, std::move(rest)};
 }
 

@@ -77,7 +77,8 @@ class Evaluator {
   }
 
  private:
-  /// Parts of a sum, and the difference of two sizes, may exceed 64 bits where what is wanted does not.
+  /// Parts of a sum, and the difference of two sizes, may exceed 64 bits where what is wanted does
+  /// not.
   Wide wide(const Int& x) const {
     Wide total = constant_of(x);
     for (const Term& term : terms_of(x)) {

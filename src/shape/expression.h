@@ -1,4 +1,5 @@
-// How symbolic integers are stored: sums of products of atoms, immutable and shared. Private to this room.
+// How symbolic integers are stored: sums of products of atoms, immutable and shared. Private to
+// this room.
 #pragma once
 
 #include <span>
@@ -47,9 +48,10 @@ struct Sum {
   Extent extent;
 };
 
-/// What no size in a model comes near; beyond it, working with an expression would take long or exhaust the stack.
+/// What no size in a model comes near; beyond it, working with an expression would take long or
+/// exhaust the stack.
 inline constexpr std::uint32_t kMaxWeight = 1 << 14;
-inline constexpr std::uint16_t kMaxDepth = 200;
+inline constexpr std::uint16_t kMaxDepth = 120;
 inline constexpr std::int32_t kMaxDegree = 1 << 10;
 
 /// Counts `part` into `whole`, which holds it one level deeper.
@@ -64,7 +66,8 @@ int order(const Real& a, const Real& b);
 int order(const Bool& a, const Bool& b);
 
 MonomialRef multiply(const MonomialRef& a, const MonomialRef& b);
-/// a / b where b's factors are all in a: null if they are not; an empty monomial if nothing is left.
+/// a / b where b's factors are all in a: null if they are not; an empty monomial if nothing is
+/// left.
 MonomialRef divide(const MonomialRef& a, const MonomialRef& b);
 /// The factors that both have; may be empty.
 MonomialRef common_factors(const MonomialRef& a, const MonomialRef& b);
@@ -99,10 +102,12 @@ struct ModPart {
   Int divisor;
   Int rest;
 };
-/// Finds u - m*(u//m), which is how a remainder is stored. With `negative`, also those with a negative factor.
+/// Finds u - m*(u//m), which is how a remainder is stored. With `negative`, also those with a
+/// negative factor.
 std::optional<ModPart> find_mod(const Int& x, bool negative);
 
-/// a without the multiples of b's leading term that can be taken out: a - remainder is a multiple of b.
+/// a without the multiples of b's leading term that can be taken out: a - remainder is a multiple
+/// of b.
 Int remainder_of_polynomials(const Int& a, const Int& b);
 
 /// Whether the condition is known to be true or false where an expression is used.
@@ -149,7 +154,9 @@ inline const Extent& extent_of(const Int& x) {
 /// The atom, if x is exactly one atom.
 inline const Atom* lone_atom(const Int& x) {
   const Sum* sum = sum_of(x);
-  return sum != nullptr && is_single(*sum) && sum->terms[0].coefficient == 1 ? lone_atom(sum->terms[0]) : nullptr;
+  return sum != nullptr && is_single(*sum) && sum->terms[0].coefficient == 1
+             ? lone_atom(sum->terms[0])
+             : nullptr;
 }
 }  // namespace detail
 

@@ -1,4 +1,5 @@
-// Fuzz target: any bytes either are an expression whose text parses back to an equal one, or an ExportError.
+// Fuzz target: any bytes either are an expression whose text parses back to an equal one, or an
+// ExportError.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

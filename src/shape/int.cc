@@ -26,7 +26,8 @@ namespace {
       .ways_out = {"make fewer axes dynamic: dynamic_shapes={...} with only those that vary"}});
 }
 
-// Empty monomials and products of several sums aside, what makes a term cheap is that its monomial is shared.
+// Empty monomials and products of several sums aside, what makes a term cheap is that its monomial
+// is shared.
 MonomialRef make_monomial(std::vector<Factor> factors) {
   auto monomial = std::make_shared<Monomial>();
   monomial->factors = std::move(factors);
@@ -60,7 +61,8 @@ Int make_sum(std::vector<Term> terms, std::int64_t constant) {
 }
 
 // a + times * b, both sorted.
-std::vector<Term> merge_terms(std::span<const Term> a, std::span<const Term> b, std::int64_t times) {
+std::vector<Term> merge_terms(std::span<const Term> a, std::span<const Term> b,
+                              std::int64_t times) {
   std::vector<Term> merged;
   merged.reserve(a.size() + b.size());
   auto x = a.begin();
@@ -201,9 +203,8 @@ Int from_atom(Atom atom) {
 }
 
 Int from_terms(std::vector<Term> terms, std::int64_t constant) {
-  std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) {
-    return order(*a.monomial, *b.monomial) < 0;
-  });
+  std::sort(terms.begin(), terms.end(),
+            [](const Term& a, const Term& b) { return order(*a.monomial, *b.monomial) < 0; });
   std::vector<Term> merged;
   merged.reserve(terms.size());
   for (Term& term : terms) {
@@ -227,11 +228,14 @@ using namespace detail;
 Int::Int(std::shared_ptr<const Sum> sum) : sum_(std::move(sum)) {}
 
 Int Int::symbol(std::string_view name) {
-  const auto unprintable = [](char c) { return c == '`' || static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  const auto unprintable = [](char c) {
+    return c == '`' || static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+  };
   if (name.empty() || std::any_of(name.begin(), name.end(), unprintable)) {
-    throw ExportError(Diagnostic{.code = Code::bad_text,
-                                 .what = "a dimension's name is empty or has a character that cannot be printed",
-                                 .ways_out = {"name it with letters, digits and underscores"}});
+    throw ExportError(
+        Diagnostic{.code = Code::bad_text,
+                   .what = "a dimension's name is empty or has a character that cannot be printed",
+                   .ways_out = {"name it with letters, digits and underscores"}});
   }
   return from_atom(Atom{.kind = Atom::Kind::symbol, .name = std::string(name)});
 }
@@ -251,7 +255,9 @@ std::size_t Int::hash() const {
   return sum_ == nullptr ? mix(29, static_cast<std::size_t>(constant_)) : sum_->extent.hash;
 }
 
-Int Int::operator-() const { return sum_ == nullptr ? Int(checked_neg(constant_)) : scale(*this, -1); }
+Int Int::operator-() const {
+  return sum_ == nullptr ? Int(checked_neg(constant_)) : scale(*this, -1);
+}
 
 Int operator+(const Int& a, const Int& b) {
   const std::int64_t constant = checked_add(constant_of(a), constant_of(b));
@@ -281,12 +287,14 @@ Int operator*(const Int& a, const Int& b) {
   terms.reserve((x.terms.size() + 1) * (y.terms.size() + 1));
   for (const Term& p : x.terms) {
     for (const Term& q : y.terms) {
-      terms.push_back({checked_mul(p.coefficient, q.coefficient), multiply(p.monomial, q.monomial)});
+      terms.push_back(
+          {checked_mul(p.coefficient, q.coefficient), multiply(p.monomial, q.monomial)});
     }
     if (y.constant != 0) terms.push_back({checked_mul(p.coefficient, y.constant), p.monomial});
   }
   if (x.constant != 0) {
-    for (const Term& q : y.terms) terms.push_back({checked_mul(q.coefficient, x.constant), q.monomial});
+    for (const Term& q : y.terms)
+      terms.push_back({checked_mul(q.coefficient, x.constant), q.monomial});
   }
   const std::int64_t constant = checked_mul(x.constant, y.constant);
   if (terms.size() == 1) return make_sum(std::move(terms), constant);

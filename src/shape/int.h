@@ -1,5 +1,5 @@
-// Symbolic integers in canonical form: a sum of products of atoms. Two expressions that are equal as polynomials over
-// the same atoms are the same object by form, so `==` decides.
+// Symbolic integers in canonical form: a sum of products of atoms. Two expressions that are equal
+// as polynomials over the same atoms are the same object by form, so `==` decides.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ struct Atom;  // a symbol, floor_div, min, max, select, or an integer rounded fr
 /// Kept with every node, so that comparing, substituting and refusing what is too large stay cheap.
 struct Extent {
   std::size_t hash = 0;
-  std::uint64_t symbols = 0;  // one bit a symbol, by the hash of its name: what is not set is not mentioned
-  std::uint32_t weight = 1;   // nodes, counted as a tree
+  std::uint64_t symbols =
+      0;  // one bit a symbol, by the hash of its name: what is not set is not mentioned
+  std::uint32_t weight = 1;  // nodes, counted as a tree
   std::uint16_t depth = 1;
   bool choices = false;  // holds a min, max or select, which ranges may settle
 };
@@ -85,18 +86,19 @@ Int substitute(const Int& x, const Substitution& replacements);
 void collect_symbols(const Int& x, std::set<std::string, std::less<>>& into);
 bool mentions(const Int& x, std::string_view symbol);
 
-/// If `x == 0` can be solved for `symbol` (it appears once, linearly, with coefficient 1 or -1, inside no other atom),
-/// the expression that it equals.
+/// If `x == 0` can be solved for `symbol` (it appears once, linearly, with coefficient 1 or -1,
+/// inside no other atom), the expression that it equals.
 std::optional<Int> solve_for(const Int& x, std::string_view symbol);
 /// Whether every coefficient of the sum, the constant included, is at least zero.
 bool has_only_positive_terms(const Int& x);
 /// The greatest number that divides every coefficient and the constant (0 for zero).
 std::int64_t common_divisor(const Int& x);
-/// a / b where the division is exact for all values of the symbols, by form; nothing where that cannot be seen.
+/// a / b where the division is exact for all values of the symbols, by form; nothing where that
+/// cannot be seen.
 std::optional<Int> exact_quotient(const Int& a, const Int& b);
 
-/// "2*batch*seq + seq//2 - 1"; parses back. Atoms print as a//b, a%b, min(a, b), max(a, b), select(c, a, b), floor(r),
-/// ceil(r), trunc(r), round(r), with brackets where needed.
+/// "2*batch*seq + seq//2 - 1"; parses back. Atoms print as a//b, a%b, min(a, b), max(a, b),
+/// select(c, a, b), floor(r), ceil(r), trunc(r), round(r), with brackets where needed.
 std::string print(const Int& x);
 /// Throws ExportError with Code::bad_text and the column.
 Int parse_int(std::string_view text);
@@ -113,7 +115,8 @@ Range intersect(const Range& a, const Range& b);
 std::string print(const Range& range);
 
 using Ranges = std::map<std::string, Range, std::less<>>;
-/// By interval arithmetic over the canonical form; symbols without a range are unbounded. Sound, not tight.
+/// By interval arithmetic over the canonical form; symbols without a range are unbounded. Sound,
+/// not tight.
 Range bounds(const Int& x, const Ranges& ranges);
 
 }  // namespace modelport::shape

@@ -106,7 +106,8 @@ TEST_CASE("select folds") {
   CHECK(select(true, x, y) == x);
   CHECK(select(false, x, y) == y);
   CHECK(select(longer, x, x) == x);
-  CHECK(select(!Bool::compare(Compare::eq, seq, 1), x, y) == select(Bool::compare(Compare::eq, seq, 1), y, x));
+  CHECK(select(!Bool::compare(Compare::eq, seq, 1), x, y) ==
+        select(Bool::compare(Compare::eq, seq, 1), y, x));
 }
 
 TEST_CASE("exact quotients are seen by form") {

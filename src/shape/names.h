@@ -6,7 +6,9 @@
 
 namespace modelport::shape::detail {
 
-inline bool starts_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+inline bool starts_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 inline bool continues_name(char c) { return starts_name(c) || (c >= '0' && c <= '9') || c == '.'; }
 
 inline bool is_reserved(std::string_view name) {

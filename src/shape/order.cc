@@ -41,7 +41,8 @@ int order(const Atom& a, const Atom& b) {
   return order_optional(a.real, b.real);
 }
 
-// Graded lexicographic. Division by leading terms relies on it: multiplying two monomials by a third keeps their order.
+// Graded lexicographic. Division by leading terms relies on it: multiplying two monomials by a
+// third keeps their order.
 int order(const Monomial& a, const Monomial& b) {
   if (&a == &b) return 0;
   if (a.degree != b.degree) return three_way(b.degree, a.degree);

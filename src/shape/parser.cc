@@ -1,11 +1,13 @@
 // Reads what the printer writes, with Python's operators and precedence.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <variant>
 
 #include "shape/expression.h"
+#include "shape/lexer.h"
 #include "shape/names.h"
 
 namespace modelport::shape {
@@ -16,22 +18,21 @@ namespace {
 
 using Value = std::variant<Int, Real, Bool>;
 
-struct Token {
-  enum class Kind { end, integer, real, name, quoted, sign };
-  Kind kind = Kind::end;
-  std::string_view text;  // of quoted: without the quotes
-  std::size_t column = 0;
-};
+std::string unexpected(const Token& token) {
+  const auto printable = [](char c) { return c >= ' ' && c <= '~'; };
+  if (!std::ranges::all_of(token.text, printable)) return "unexpected character";
+  return fmt::format("unexpected '{}'", token.text);
+}
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) { advance(); }
+  explicit Parser(std::string_view text) : lexer_(text) { advance(); }
 
   /// Arithmetic that fails (overflow, division by zero) is an error of the text.
   Value whole() {
     try {
       Value value = disjunction();
-      if (token_.kind != Token::Kind::end) fail(fmt::format("unexpected '{}'", token_.text));
+      if (token_.kind != Token::Kind::end) fail(unexpected(token_));
       return value;
     } catch (const ExportError& error) {
       if (error.diagnostics().at(0).code == Code::bad_text) throw;
@@ -54,15 +55,13 @@ class Parser {
   }
 
  private:
-  // Nodes nest up to kMaxDepth deep, and print with at most three brackets a level.
-  static constexpr int kMaxBrackets = 3 * kMaxDepth;
+  // Nodes nest up to kMaxDepth deep and print with at most two brackets a level; a leaf is one
+  // more.
+  static constexpr int kMaxBrackets = 2 * kMaxDepth + 4;
 
-  [[noreturn]] void fail(std::string_view what) const {
-    throw ExportError(Diagnostic{.code = Code::bad_text,
-                                 .what = fmt::format("column {} of '{}': {}", start_ + 1, text_.substr(0, 200), what)});
-  }
+  [[noreturn]] void fail(std::string_view what) const { lexer_.fail(token_.column, what); }
 
-  void advance();
+  void advance() { token_ = lexer_.next(); }
   bool accept(std::string_view sign) {
     if (token_.kind != Token::Kind::sign || token_.text != sign) return false;
     advance();
@@ -101,55 +100,10 @@ class Parser {
   Value binary(std::string_view sign, const Value& a, const Value& b) const;
   Value real_function(std::string_view name, std::vector<Value> arguments) const;
 
-  std::string_view text_;
-  std::size_t position_ = 0;
-  std::size_t start_ = 0;  // of the current token
+  Lexer lexer_;
   Token token_;
   int depth_ = 0;
 };
-
-void Parser::advance() {
-  const auto at = [&](std::size_t i) { return i < text_.size() ? text_[i] : '\0'; };
-  const auto digit = [&](std::size_t i) { return at(i) >= '0' && at(i) <= '9'; };
-  while (at(position_) == ' ' && position_ < text_.size()) ++position_;
-  start_ = position_;
-  std::size_t end = position_;
-  Token::Kind kind = Token::Kind::sign;
-  if (position_ >= text_.size()) {
-    kind = Token::Kind::end;
-  } else if (digit(end)) {
-    kind = Token::Kind::integer;
-    while (digit(end)) ++end;
-    if (at(end) == '.') {
-      kind = Token::Kind::real;
-      ++end;
-      while (digit(end)) ++end;
-    }
-    if (at(end) == 'e' || at(end) == 'E') {
-      kind = Token::Kind::real;
-      ++end;
-      if (at(end) == '+' || at(end) == '-') ++end;
-      if (!digit(end)) fail("a number without its exponent");
-      while (digit(end)) ++end;
-    }
-    if (continues_name(at(end))) fail("a number runs into a name");
-  } else if (starts_name(at(end))) {
-    kind = Token::Kind::name;
-    while (continues_name(at(end))) ++end;
-  } else if (at(end) == '`') {
-    end = text_.find('`', position_ + 1);
-    if (end == std::string_view::npos) fail("a quoted name without its end");
-    token_ = {Token::Kind::quoted, text_.substr(position_ + 1, end - position_ - 1), start_};
-    position_ = end + 1;
-    return;
-  } else {
-    const std::string_view two = text_.substr(position_, 2);
-    const bool pair = two == "//" || two == "**" || two == "==" || two == "!=" || two == "<=" || two == ">=";
-    end += pair ? 2 : 1;
-  }
-  token_ = {kind, text_.substr(position_, end - position_), start_};
-  position_ = end;
-}
 
 Value Parser::disjunction() {
   Value left = conjunction();
@@ -246,7 +200,8 @@ Value Parser::power() {
   Value exponent = unary();
   const auto* x = std::get_if<Int>(&base);
   const auto* n = std::get_if<Int>(&exponent);
-  if (x != nullptr && n != nullptr && n->is_constant() && *n->constant() >= 0) return pow(*x, *n->constant());
+  if (x != nullptr && n != nullptr && n->is_constant() && *n->constant() >= 0)
+    return pow(*x, *n->constant());
   return Real::binary(Real::Op::pow, as_real(std::move(base)), as_real(std::move(exponent)));
 }
 
@@ -270,14 +225,14 @@ Value Parser::primary() {
     case Token::Kind::end:
       fail("the text ends where a value is wanted");
     case Token::Kind::sign:
-      fail(fmt::format("unexpected '{}'", token.text));
+      fail(unexpected(token));
   }
   advance();
   if (token.text == "true") return Bool(true);
   if (token.text == "false") return Bool(false);
   if (token.text == "inf") return Real(std::numeric_limits<double>::infinity());
   if (token.text == "nan") return Real(std::numeric_limits<double>::quiet_NaN());
-  if (is_reserved(token.text)) fail(fmt::format("unexpected '{}'", token.text));
+  if (is_reserved(token.text)) fail(unexpected(token));
   if (token_.kind == Token::Kind::sign && token_.text == "(") return call(token.text);
   return Int::symbol(token.text);
 }
@@ -304,7 +259,8 @@ Value Parser::call(std::string_view name) {
   expect("(");
   if (name == "real" || name == "bool") {
     const Token token = token_;
-    if (token.kind != Token::Kind::name && token.kind != Token::Kind::quoted) fail("a name is wanted here");
+    if (token.kind != Token::Kind::name && token.kind != Token::Kind::quoted)
+      fail("a name is wanted here");
     if (token.kind == Token::Kind::name && is_reserved(token.text)) fail("a name is wanted here");
     advance();
     expect(")");
@@ -367,8 +323,9 @@ Value Parser::binary(std::string_view sign, const Value& a, const Value& b) cons
     return max(*x, *y);
   }
   using Op = Real::Op;
-  static constexpr std::pair<std::string_view, Op> kSigns[] = {{"+", Op::add}, {"-", Op::sub},   {"*", Op::mul},
-                                                               {"/", Op::div}, {"min", Op::min}, {"max", Op::max}};
+  static constexpr std::pair<std::string_view, Op> kSigns[] = {{"+", Op::add},   {"-", Op::sub},
+                                                               {"*", Op::mul},   {"/", Op::div},
+                                                               {"min", Op::min}, {"max", Op::max}};
   for (const auto& [known, op] : kSigns) {
     if (known == sign) return Real::binary(op, as_real(a), as_real(b));
   }

@@ -88,7 +88,8 @@ Piece piece_of(const Tree& x) {
   using Op = Tree::Op;
   const auto division = [&](std::string_view sign) -> Piece {
     const Level left = x.operands[0].op == Op::mul ? kProduct : kPower;
-    return {bracketed(piece_of(x.operands[0]), left) + std::string(sign) + bracketed(piece_of(x.operands[1]), kPrimary),
+    return {bracketed(piece_of(x.operands[0]), left) + std::string(sign) +
+                bracketed(piece_of(x.operands[1]), kPrimary),
             kProduct};
   };
   switch (x.op) {
@@ -101,7 +102,8 @@ Piece piece_of(const Tree& x) {
     case Op::mul:
       return product_piece(x.operands);
     case Op::pow:
-      return {fmt::format("{}**{}", bracketed(piece_of(x.operands[0]), kPrimary), x.number), kPower};
+      return {fmt::format("{}**{}", bracketed(piece_of(x.operands[0]), kPrimary), x.number),
+              kPower};
     case Op::floor_div:
       return division("//");
     case Op::mod:
@@ -189,7 +191,9 @@ Piece binary_piece(const Real::Node& node) {
   const Piece left = integers && node.op != Op::div ? piece_of(a) : beside_a_real(a);
   const Piece right = beside_a_real(b);
   const auto join = [&](Level level, Level least_left, Level least_right) -> Piece {
-    return {bracketed(left, least_left) + std::string(name_of(node.op)) + bracketed(right, least_right), level};
+    return {
+        bracketed(left, least_left) + std::string(name_of(node.op)) + bracketed(right, least_right),
+        level};
   };
   switch (node.op) {
     case Op::add:
@@ -210,7 +214,8 @@ Piece piece_of(const Real& x) {
   const Real::Node& node = x.node();
   switch (node.op) {
     case Op::number:
-      return {number_text(node.number), std::signbit(node.number) && !std::isnan(node.number) ? kUnary : kPrimary};
+      return {number_text(node.number),
+              std::signbit(node.number) && !std::isnan(node.number) ? kUnary : kPrimary};
     case Op::integer:
       return {fmt::format("float({})", print(node.integer))};
     case Op::data:
@@ -245,7 +250,8 @@ std::string_view sign_of(Compare op) {
   __builtin_unreachable();
 }
 
-/// "total == past + seq": what is subtracted goes to the other side, a number to the right, a lone symbol to the left.
+/// "total == past + seq": what is subtracted goes to the other side, a number to the right, a lone
+/// symbol to the left.
 std::string comparison_text(Compare op, const Int& difference) {
   Tree whole = tree(difference);
   std::vector<Tree> terms;
@@ -267,12 +273,13 @@ std::string comparison_text(Compare op, const Int& difference) {
   }
   if (number) {
     const bool stays = left.empty() || (!right.empty() && number->number > 0);
-    if (!stays && !flip_sign(*number)) return fmt::format("{} {} 0", print(difference), sign_of(op));
+    if (!stays && !flip_sign(*number))
+      return fmt::format("{} {} 0", print(difference), sign_of(op));
     (stays ? left : right).push_back(std::move(*number));
   }
   const bool number_first = left.empty() || (left.size() == 1 && left[0].op == Tree::Op::number);
-  const bool symbol_last = op != Compare::ge && left.size() > 1 && right.size() == 1 &&
-                           right[0].op == Tree::Op::symbol;
+  const bool symbol_last =
+      op != Compare::ge && left.size() > 1 && right.size() == 1 && right[0].op == Tree::Op::symbol;
   if (number_first || symbol_last) {
     std::swap(left, right);
     if (op == Compare::ge) op = Compare::le;
@@ -291,7 +298,8 @@ Piece piece_of(const Bool& x) {
     case Op::compare_real: {
       const Real& a = node.reals[0];
       const Real& b = node.reals[1];
-      return {fmt::format("{} {} {}", bracketed(piece_of(a), kSum), sign_of(node.compare), bracketed(piece_of(b), kSum)),
+      return {fmt::format("{} {} {}", bracketed(piece_of(a), kSum), sign_of(node.compare),
+                          bracketed(piece_of(b), kSum)),
               kComparison};
     }
     case Op::logical_and:

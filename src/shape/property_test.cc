@@ -9,7 +9,8 @@ namespace {
 
 constexpr int kCases = 3000;
 
-/// Nothing where the expression is too large or divides by zero: an ExportError, which is what it should be.
+/// Nothing where the expression is too large or divides by zero: an ExportError, which is what it
+/// should be.
 std::optional<Int> try_build(const RandomTree& tree, bool swapped = false) {
   try {
     return build(tree, swapped);
@@ -43,7 +44,8 @@ TEST_CASE("expressions have the value that plain arithmetic gives") {
 TEST_CASE("the order of construction does not matter") {
   RandomTrees random(2);
   for (int i = 0; i < kCases; ++i) {
-    const RandomTree tree = random.tree(1 + i % 5, {.symbolic_division = true, .reals = i % 4 == 0});
+    const RandomTree tree =
+        random.tree(1 + i % 5, {.symbolic_division = true, .reals = i % 4 == 0});
     const auto x = try_build(tree);
     const auto y = try_build(tree, true);
     if (!x || !y) continue;
@@ -57,7 +59,8 @@ TEST_CASE("the order of construction does not matter") {
 TEST_CASE("what is printed parses back to the same expression") {
   RandomTrees random(3);
   for (int i = 0; i < kCases; ++i) {
-    const auto x = try_build(random.tree(1 + i % 5, {.symbolic_division = true, .reals = i % 2 == 0}));
+    const auto x =
+        try_build(random.tree(1 + i % 5, {.symbolic_division = true, .reals = i % 2 == 0}));
     if (!x) continue;
     const std::string text = print(*x);
     CAPTURE(text);
@@ -97,7 +100,8 @@ TEST_CASE("comparisons are true where they are") {
       REQUIRE(evaluate(Bool::compare(Compare::le, *x, *y), values) == (*a <= *b));
       REQUIRE(evaluate(Bool::compare(Compare::gt, *x, *y), values) == (*a > *b));
       REQUIRE(evaluate(Bool::compare(Compare::ge, *x, *y), values) == (*a >= *b));
-      const Bool either = Bool::compare(Compare::lt, *x, *y) || Bool::compare(Compare::eq, *x, *y + 1);
+      const Bool either =
+          Bool::compare(Compare::lt, *x, *y) || Bool::compare(Compare::eq, *x, *y + 1);
       REQUIRE(evaluate(either, values) == (*a < *b || *a == *b + 1));
       REQUIRE(evaluate(!either, values) == !(*a < *b || *a == *b + 1));
     }
@@ -107,7 +111,8 @@ TEST_CASE("comparisons are true where they are") {
 TEST_CASE("bounds hold every value") {
   RandomTrees random(5);
   for (int i = 0; i < kCases; ++i) {
-    const RandomTree tree = random.tree(1 + i % 4, {.symbolic_division = true, .reals = i % 3 == 0});
+    const RandomTree tree =
+        random.tree(1 + i % 4, {.symbolic_division = true, .reals = i % 3 == 0});
     const auto x = try_build(tree);
     if (!x) continue;
     Ranges ranges;

@@ -1,7 +1,8 @@
-// Random expressions for the property tests: a plain tree that can be built through the operators under test, in the
-// order written or another, and computed directly.
+// Random expressions for the property tests: a plain tree that can be built through the operators
+// under test, in the order written or another, and computed directly.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <random>
@@ -14,7 +15,22 @@
 namespace modelport::shape {
 
 struct RandomTree {
-  enum class Op { number, symbol, add, sub, mul, floor_div, mod, ceil_div, min, max, select, floor, trunc, scaled };
+  enum class Op {
+    number,
+    symbol,
+    add,
+    sub,
+    mul,
+    floor_div,
+    mod,
+    ceil_div,
+    min,
+    max,
+    select,
+    floor,
+    trunc,
+    scaled
+  };
   Op op = Op::number;
   std::int64_t number = 0;  // number; scaled: tenths
   std::string name;
@@ -42,22 +58,26 @@ class RandomTrees {
   RandomTree tree(int depth, const Options& options) {
     using Op = RandomTree::Op;
     if (depth == 0 || below(6) == 0) {
-      if (below(3) == 0) return {.op = Op::number, .number = between(-5, 9), .name = {}, .operands = {}};
+      if (below(3) == 0)
+        return {.op = Op::number, .number = between(-5, 9), .name = {}, .operands = {}};
       return {.op = Op::symbol, .number = 0, .name = random_symbols()[below(4)], .operands = {}};
     }
-    static constexpr Op kPlain[] = {Op::add, Op::add, Op::sub, Op::mul, Op::floor_div, Op::mod,
-                                    Op::ceil_div, Op::min, Op::max, Op::select};
+    static constexpr Op kPlain[] = {Op::add, Op::add,      Op::sub, Op::mul, Op::floor_div,
+                                    Op::mod, Op::ceil_div, Op::min, Op::max, Op::select};
     static constexpr Op kReal[] = {Op::floor, Op::trunc, Op::scaled};
     const bool real = options.reals && below(5) == 0;
-    RandomTree result{.op = real ? kReal[below(3)] : kPlain[below(10)], .number = 0, .name = {}, .operands = {}};
+    RandomTree result{
+        .op = real ? kReal[below(3)] : kPlain[below(10)], .number = 0, .name = {}, .operands = {}};
     const int count = result.op == Op::select ? 4 : (result.op == Op::scaled ? 1 : 2);
     for (int i = 0; i < count; ++i) result.operands.push_back(tree(depth - 1, options));
     if (result.op == Op::scaled) result.number = between(1, 30);
-    const bool divides = result.op == Op::floor_div || result.op == Op::mod || result.op == Op::ceil_div ||
-                         result.op == Op::floor || result.op == Op::trunc;
+    const bool divides = result.op == Op::floor_div || result.op == Op::mod ||
+                         result.op == Op::ceil_div || result.op == Op::floor ||
+                         result.op == Op::trunc;
     if (divides && (!options.symbolic_division || below(3) != 0)) {
       const std::int64_t divisor = options.symbolic_division ? between(-4, 6) : between(1, 5);
-      result.operands[1] = {.op = Op::number, .number = divisor == 0 ? 4 : divisor, .name = {}, .operands = {}};
+      result.operands[1] = {
+          .op = Op::number, .number = divisor == 0 ? 4 : divisor, .name = {}, .operands = {}};
     }
     return result;
   }
@@ -77,7 +97,9 @@ inline Int build(const RandomTree& x, bool swapped = false) {
   using Op = RandomTree::Op;
   std::vector<Int> operands;
   for (const RandomTree& operand : x.operands) operands.push_back(build(operand, swapped));
-  const auto quotient = [&] { return Real::binary(Real::Op::div, Real(operands[0]), Real(operands[1])); };
+  const auto quotient = [&] {
+    return Real::binary(Real::Op::div, Real(operands[0]), Real(operands[1]));
+  };
   switch (x.op) {
     case Op::number:
       return x.number;
@@ -106,7 +128,8 @@ inline Int build(const RandomTree& x, bool swapped = false) {
     case Op::trunc:
       return trunc(quotient());
     case Op::scaled:
-      return trunc(Real::binary(Real::Op::mul, Real(operands[0]), Real(static_cast<double>(x.number) / 10.0)));
+      return trunc(Real::binary(Real::Op::mul, Real(operands[0]),
+                                Real(static_cast<double>(x.number) / 10.0)));
   }
   __builtin_unreachable();
 }
@@ -123,8 +146,8 @@ inline std::optional<std::int64_t> compute(const RandomTree& x, const Bindings& 
   const auto floored = [](std::int64_t a, std::int64_t b) {
     return static_cast<std::int64_t>(std::floor(static_cast<double>(a) / static_cast<double>(b)));
   };
-  const bool divides = x.op == Op::floor_div || x.op == Op::mod || x.op == Op::ceil_div || x.op == Op::floor ||
-                       x.op == Op::trunc;
+  const bool divides = x.op == Op::floor_div || x.op == Op::mod || x.op == Op::ceil_div ||
+                       x.op == Op::floor || x.op == Op::trunc;
   if (divides && v[1] == 0) return std::nullopt;
   switch (x.op) {
     case Op::number:
@@ -153,7 +176,8 @@ inline std::optional<std::int64_t> compute(const RandomTree& x, const Bindings& 
     case Op::trunc:
       return v[0] / v[1];
     case Op::scaled:
-      return static_cast<std::int64_t>(std::trunc(static_cast<double>(v[0]) * (static_cast<double>(x.number) / 10.0)));
+      return static_cast<std::int64_t>(
+          std::trunc(static_cast<double>(v[0]) * (static_cast<double>(x.number) / 10.0)));
   }
   __builtin_unreachable();
 }

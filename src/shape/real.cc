@@ -16,7 +16,8 @@ namespace {
 
 using Op = Real::Op;
 
-constexpr double kExactIntegers = 9007199254740992.0;  // 2**53: doubles hold every integer up to here
+constexpr double kExactIntegers =
+    9007199254740992.0;  // 2**53: doubles hold every integer up to here
 
 Int rounded(Atom::Kind kind, const Real& x) {
   return from_atom(Atom{.kind = kind, .real = std::make_shared<Real>(x)});
@@ -45,7 +46,8 @@ std::optional<Int> detail::as_integer(const Real& x) {
   };
   switch (node.op) {
     case Op::number:
-      if (std::abs(node.number) > kExactIntegers || std::trunc(node.number) != node.number) return std::nullopt;
+      if (std::abs(node.number) > kExactIntegers || std::trunc(node.number) != node.number)
+        return std::nullopt;
       return static_cast<std::int64_t>(node.number);
     case Op::integer:
       return node.integer;
@@ -68,7 +70,8 @@ std::optional<Int> detail::as_integer(const Real& x) {
 
 Extent detail::extent_of(const Real::Node& node) {
   Extent extent;
-  extent.hash = mix(static_cast<std::size_t>(node.op) + 101, std::bit_cast<std::uint64_t>(node.number));
+  extent.hash =
+      mix(static_cast<std::size_t>(node.op) + 101, std::bit_cast<std::uint64_t>(node.number));
   extent.hash = mix(extent.hash, std::hash<std::string>{}(node.name));
   absorb(extent, extent_of(node.integer), 1);
   extent.hash = mix(extent.hash, node.integer.hash());
@@ -93,7 +96,8 @@ std::shared_ptr<const Real::Node> make_node(Real::Node node) {
 }  // namespace
 
 Real::Real(double value) {
-  if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();  // one NaN, so that it equals itself
+  if (std::isnan(value))
+    value = std::numeric_limits<double>::quiet_NaN();  // one NaN, so that it equals itself
   if (std::bit_cast<std::uint64_t>(value) == 0) {
     static const std::shared_ptr<const Node> zero = make_node({.op = Op::number});
     node_ = zero;
@@ -128,7 +132,8 @@ Real Real::unary(Op op, const Real& a) {
 Real Real::select(const Bool& when, const Real& a, const Real& b) {
   if (const auto known = when.constant()) return *known ? a : b;
   if (a == b) return a;
-  return Real(make_node({.op = Op::select, .operands = {a, b}, .when = std::make_shared<Bool>(when)}));
+  return Real(
+      make_node({.op = Op::select, .operands = {a, b}, .when = std::make_shared<Bool>(when)}));
 }
 
 std::optional<double> Real::constant() const {

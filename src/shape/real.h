@@ -1,4 +1,5 @@
-// Symbolic floats and bools, as far as arithmetic on sizes needs them: `seq ** -0.5`, `seq / 2`, `seq > 1`.
+// Symbolic floats and bools, as far as arithmetic on sizes needs them: `seq ** -0.5`, `seq / 2`,
+// `seq > 1`.
 #pragma once
 
 #include <memory>
@@ -9,12 +10,34 @@
 
 namespace modelport::shape {
 
-/// An expression tree over integers and numbers; folded where it is constant, otherwise kept as written.
+/// An expression tree over integers and numbers; folded where it is constant, otherwise kept as
+/// written.
 class Real {
  public:
-  enum class Op { number, integer, add, sub, mul, div, pow, min, max, neg, abs, sqrt, exp, log, log2, sin, cos, tan,
-                  tanh, select, data };
-  Real(double value = 0);           // NOLINT: numbers are expressions
+  enum class Op {
+    number,
+    integer,
+    add,
+    sub,
+    mul,
+    div,
+    pow,
+    min,
+    max,
+    neg,
+    abs,
+    sqrt,
+    exp,
+    log,
+    log2,
+    sin,
+    cos,
+    tan,
+    tanh,
+    select,
+    data
+  };
+  Real(double value = 0);  // NOLINT: numbers are expressions
   explicit Real(const Int& value);
   /// A float read out of a tensor (`t.item()`), known by name.
   static Real data(std::string_view name);
@@ -34,8 +57,8 @@ class Real {
 
 enum class Compare { eq, ne, lt, le, gt, ge };
 
-/// A comparison of integers or reals, or and/or/not of such. Integer comparisons are canonical: `seq > 1` and
-/// `seq >= 2` and `1 < seq` are the same condition.
+/// A comparison of integers or reals, or and/or/not of such. Integer comparisons are canonical:
+/// `seq > 1` and `seq >= 2` and `1 < seq` are the same condition.
 class Bool {
  public:
   enum class Op { constant, compare_int, compare_real, logical_and, logical_or, logical_not, data };
@@ -60,10 +83,10 @@ class Bool {
 
 struct Real::Node {
   Op op;
-  double number = 0;             // number
-  Int integer;                   // integer
-  std::string name;              // data
-  std::vector<Real> operands;    // of every other operator; select: the two choices
+  double number = 0;                 // number
+  Int integer;                       // integer
+  std::string name;                  // data
+  std::vector<Real> operands;        // of every other operator; select: the two choices
   std::shared_ptr<const Bool> when;  // select
   detail::Extent extent;
 };
@@ -71,12 +94,12 @@ struct Real::Node {
 /// compare_int is kept as `difference op 0` with op one of eq, ne, ge.
 struct Bool::Node {
   Op op;
-  bool value = false;            // constant
+  bool value = false;  // constant
   Compare compare = Compare::eq;
-  Int difference;                // compare_int
-  std::vector<Real> reals;       // compare_real: both sides
-  std::vector<Bool> operands;    // and, or, not
-  std::string name;              // data
+  Int difference;              // compare_int
+  std::vector<Real> reals;     // compare_real: both sides
+  std::vector<Bool> operands;  // and, or, not
+  std::string name;            // data
   detail::Extent extent;
 };
 
@@ -95,8 +118,9 @@ Bool substitute(const Bool& x, const Substitution& replacements);
 void collect_symbols(const Real& x, std::set<std::string, std::less<>>& into);
 void collect_symbols(const Bool& x, std::set<std::string, std::less<>>& into);
 
-/// Reals print so that they parse back exactly ("(seq/2.0)**-0.5"); a real that is a plain integer expression prints as
-/// float(seq). Integer comparisons print solved where they can be: "seq >= 2", "total == past + seq".
+/// Reals print so that they parse back exactly ("(seq/2.0)**-0.5"); a real that is a plain integer
+/// expression prints as float(seq). Integer comparisons print solved where they can be: "seq >= 2",
+/// "total == past + seq".
 std::string print(const Real& x);
 std::string print(const Bool& x);
 Real parse_real(std::string_view text);

@@ -36,11 +36,14 @@ bool Dims::settle(const Bool& condition, const Place& place) {
   const Bool known = simplify(condition);
   if (const auto decided = decide_simplified(known)) {
     if (*decided != truth) {
-      throw InternalError(fmt::format("'{}' was taken to be {} but is not in the example", print(condition), *decided));
+      throw InternalError(fmt::format("'{}' was taken to be {} but is not in the example",
+                                      print(condition), *decided));
     }
     return truth;
   }
-  record(truth ? known : !known, {.place = &place, .guard = std::nullopt});
+  const Bool holds = truth ? known : !known;
+  const bool equality = holds.node().op == Bool::Op::compare_int && holds.node().compare == Compare::eq;
+  if (!trial_ || (equality && truth)) record(holds, {.place = &place, .guard = std::nullopt});
   return truth;
 }
 
@@ -85,9 +88,9 @@ void Dims::record(const Bool& condition, const Cause& cause) {
   facts_.push_back({condition, note(condition, Effect::kept, cause)});
 }
 
-// Data symbols before inputs, whose sizes must not depend on what is computed later; and of them the latest, so that no
-// symbol is replaced by one that does not exist yet where it is used. Of inputs, one that comes out as a sum (total as
-// past + seq), else the one declared last.
+// Data symbols before inputs, whose sizes must not depend on what is computed later; and of them
+// the latest, so that no symbol is replaced by one that does not exist yet where it is used. Of
+// inputs, one that comes out as a sum (total as past + seq), else the one declared last.
 std::optional<std::string> Dims::symbol_to_replace(const Int& difference) const {
   std::set<std::string, std::less<>> names;
   collect_symbols(difference, names);
@@ -120,7 +123,8 @@ void Dims::record_equal(const Int& difference, const Cause& cause) {
     return;
   }
   const Int value = *solve_for(core, *name);
-  const std::size_t guard = note(condition, value.is_constant() ? Effect::pinned : Effect::unified, cause);
+  const std::size_t guard =
+      note(condition, value.is_constant() ? Effect::pinned : Effect::unified, cause);
   replace(*name, value, guard);
   use_facts_again();
 }
@@ -147,7 +151,8 @@ void Dims::replace(const std::string& name, const Int& value, std::size_t guard)
   const Cause cause{.place = &place, .guard = std::nullopt};
   const Range possible = bounds(value, ranges_);
   if (range.lo > possible.lo) settle_true(Bool::compare(Compare::ge, value, range.lo), cause);
-  if (range.hi < possible.hi) settle_true(Bool::compare(Compare::le, simplify(value), range.hi), cause);
+  if (range.hi < possible.hi)
+    settle_true(Bool::compare(Compare::le, simplify(value), range.hi), cause);
 }
 
 void Dims::record_unequal(const Int& difference, const Cause& cause) {
@@ -177,7 +182,8 @@ void Dims::record_bound(const Int& difference, const Cause& cause) {
   facts_.push_back({condition, note(condition, Effect::kept, cause)});
 }
 
-/// A bound that says the same as bounds on its parts: min(a, b) >= c, or a*b >= 1 where neither is negative.
+/// A bound that says the same as bounds on its parts: min(a, b) >= c, or a*b >= 1 where neither is
+/// negative.
 bool Dims::record_parts(const Int& difference, const Cause& cause) {
   for (const Term& term : terms_of(difference)) {
     const Atom* atom = lone_atom(term);
@@ -202,7 +208,8 @@ bool Dims::record_parts(const Int& difference, const Cause& cause) {
   return true;
 }
 
-void Dims::narrow(std::string_view name, const Range& range, const Bool& condition, const Cause& cause) {
+void Dims::narrow(std::string_view name, const Range& range, const Bool& condition,
+                  const Cause& cause) {
   const Range both = intersect(dim(name).range, range);
   const bool pins = both.lo == both.hi;
   const std::size_t guard = note(condition, pins ? Effect::pinned : Effect::bounded, cause);
@@ -211,15 +218,16 @@ void Dims::narrow(std::string_view name, const Range& range, const Bool& conditi
   use_facts_again();
 }
 
-// A fact may have become a bound or an equation of one symbol; what it came from then is more than kept. Facts that
-// follow from the ranges by now are dropped.
+// A fact may have become a bound or an equation of one symbol; what it came from then is more than
+// kept. Facts that follow from the ranges by now are dropped.
 void Dims::use_facts_again() {
   std::vector<Fact> before;
   std::swap(before, facts_);
   for (const Fact& fact : before) {
     settle_true(fact.condition, {.place = nullptr, .guard = fact.guard});
   }
-  for (const Fact& fact : facts_) guards_[fact.guard].effect = Effect::kept;  // a part of it still is
+  for (const Fact& fact : facts_)
+    guards_[fact.guard].effect = Effect::kept;  // a part of it still is
   for (const auto& [name, value] : replacements_) {
     set_range(name, intersect(dim(name).range, bounds(value, ranges_)));
   }

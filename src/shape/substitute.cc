@@ -27,7 +27,8 @@ class Substituter {
         kept.push_back(term);
       } else {
         Int value = term.coefficient;
-        for (const Factor& factor : term.monomial->factors) value *= pow(of(factor.atom), factor.power);
+        for (const Factor& factor : term.monomial->factors)
+          value *= pow(of(factor.atom), factor.power);
         replaced += value;
       }
     }
@@ -126,12 +127,14 @@ class Substituter {
         const Compare op = kind == Kind::min ? Compare::le : Compare::ge;
         return (*decide_)(Bool::compare(op, winner, loser)) == true;
       };
-      if (std::ranges::any_of(kept, [&](const Int& other) { return loses(other, operand); })) continue;
+      if (std::ranges::any_of(kept, [&](const Int& other) { return loses(other, operand); }))
+        continue;
       std::erase_if(kept, [&](const Int& other) { return loses(operand, other); });
       kept.push_back(operand);
     }
     Int result = kept[0];
-    for (const Int& operand : kept) result = kind == Kind::min ? min(result, operand) : max(result, operand);
+    for (const Int& operand : kept)
+      result = kind == Kind::min ? min(result, operand) : max(result, operand);
     return result;
   }
 
@@ -151,9 +154,15 @@ void collect(const Atom& atom, Names& into) {
 
 }  // namespace
 
-Int substitute(const Int& x, const Substitution& replacements) { return Substituter(replacements).of(x); }
-Real substitute(const Real& x, const Substitution& replacements) { return Substituter(replacements).of(x); }
-Bool substitute(const Bool& x, const Substitution& replacements) { return Substituter(replacements).of(x); }
+Int substitute(const Int& x, const Substitution& replacements) {
+  return Substituter(replacements).of(x);
+}
+Real substitute(const Real& x, const Substitution& replacements) {
+  return Substituter(replacements).of(x);
+}
+Bool substitute(const Bool& x, const Substitution& replacements) {
+  return Substituter(replacements).of(x);
+}
 
 Int detail::resolve(const Int& x, const Substitution& replacements, const Decide& decide) {
   return Substituter(replacements, &decide).of(x);
@@ -200,7 +209,8 @@ std::optional<Int> solve_for(const Int& x, std::string_view symbol) {
     const Atom* atom = lone_atom(term);
     if (atom != nullptr && atom->kind == Atom::Kind::symbol && atom->name == symbol) found = &term;
   }
-  if (found == nullptr || (found->coefficient != 1 && found->coefficient != -1)) return std::nullopt;
+  if (found == nullptr || (found->coefficient != 1 && found->coefficient != -1))
+    return std::nullopt;
   const Int rest = x - from_terms({*found}, 0);
   if (mentions(rest, symbol)) return std::nullopt;
   return found->coefficient == 1 ? -rest : rest;

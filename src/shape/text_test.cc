@@ -90,10 +90,35 @@ TEST_CASE("conditions print solved") {
 }
 
 TEST_CASE("text that is no expression is an error with a column") {
-  for (const char* text :
-       {"", "x +", "(x", "x y", "2x", "min()", "min(x", "foo(x)", "x // 0", "x % 0", "99999999999999999999", "x ? y",
-        "`x", "``", "and", "1e999", "1e", "x == y == z", "true", "x and y", "0.5", "select(x, 1, 2)", "floor(true)",
-        "9223372036854775807 + 1", "x // 0.5", "1/0", "not", "x\n", "real(2)"}) {
+  for (const char* text : {"",
+                           "x +",
+                           "(x",
+                           "x y",
+                           "2x",
+                           "min()",
+                           "min(x",
+                           "foo(x)",
+                           "x // 0",
+                           "x % 0",
+                           "99999999999999999999",
+                           "x ? y",
+                           "`x",
+                           "``",
+                           "and",
+                           "1e999",
+                           "1e",
+                           "x == y == z",
+                           "true",
+                           "x and y",
+                           "0.5",
+                           "select(x, 1, 2)",
+                           "floor(true)",
+                           "9223372036854775807 + 1",
+                           "x // 0.5",
+                           "1/0",
+                           "not",
+                           "x\n",
+                           "real(2)"}) {
     CAPTURE(text);
     CHECK_THROWS_AS(parse_int(text), ExportError);
   }
@@ -105,8 +130,10 @@ TEST_CASE("text that is no expression is an error with a column") {
     CHECK(error.diagnostics()[0].what == "column 7 of 'seq + )': unexpected ')'");
   }
   CHECK_THROWS_AS(parse_int(std::string(100'000, '(')), ExportError);
-  CHECK_THROWS_AS(parse_real(std::string(100'000, '(') + "1.0"), ExportError);
-  CHECK_NOTHROW(parse_int(std::string(100'000, '-') + "x"));
+  CHECK_THROWS_AS(parse_bool(std::string(100'000, '(')), ExportError);
+  std::string signs(100'000, '-');
+  signs += 'x';
+  CHECK(parse_int(signs) == Int::symbol("x"));
   CHECK_THROWS_AS(Int::symbol(""), ExportError);
   CHECK_THROWS_AS(Int::symbol("a`b"), ExportError);
 }

@@ -89,7 +89,8 @@ Tree tree(const Int& x) {
   for (Tree& remainder : remainders) operands.push_back(std::move(remainder));
   const std::int64_t constant = constant_of(rest);
   if (constant != 0 || operands.empty()) operands.push_back(number_tree(constant));
-  std::ranges::stable_partition(operands, [](const Tree& operand) { return !is_negative(operand); });
+  std::ranges::stable_partition(operands,
+                                [](const Tree& operand) { return !is_negative(operand); });
   if (operands.size() == 1) return std::move(operands[0]);
   return Tree{.op = Op::add, .operands = std::move(operands)};
 }

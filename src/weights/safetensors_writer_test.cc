@@ -55,7 +55,7 @@ TEST_CASE("a written file is the header, padded to 8 bytes, and the tensors, wid
       R"("a":{"dtype":"U8","shape":[1],"data_offsets":[4,5]},)"
       R"("b":{"dtype":"U8","shape":[3],"data_offsets":[5,8]}})";
   const std::string text = text_of(sink);
-  const auto padded = static_cast<std::size_t>(text[0]);
+  const std::size_t padded = static_cast<unsigned char>(text[0]);
   CHECK(padded % 8 == 0);
   CHECK(text.substr(8, header.size()) == header);
   CHECK(text.substr(8 + padded) == "ccccabbb");

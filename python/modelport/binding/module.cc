@@ -8,4 +8,5 @@ PYBIND11_MODULE(_modelport, module) {
   bind_program(module);
   bind_symbols(module);
   bind_pt2(module);
+  bind_checkpoint(module);
 }

@@ -24,5 +24,6 @@ void bind_session(py::module_& module);
 void bind_errors(py::module_& module);
 void bind_symbols(py::module_& module);
 void bind_pt2(py::module_& module);
+void bind_checkpoint(py::module_& module);
 
 }  // namespace modelport::binding

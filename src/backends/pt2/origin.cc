@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "backends/pt2/json_read.h"
 #include "base/json.h"
 
 namespace modelport::pt2 {
@@ -21,13 +23,14 @@ constexpr std::array<std::pair<shape::Guard::Effect, std::string_view>, 4> kEffe
 Json line_json(const SourceLine& where) { return {{"file", where.file}, {"line", where.line}, {"function", where.function}}; }
 
 SourceLine parse_line(const Json& json) {
-  return {json.at("file").get<std::string>(), json.at("line").get<int>(), json.at("function").get<std::string>()};
+  const std::int64_t line = std::clamp<std::int64_t>(read_integer(json.at("line")), 0, 1 << 30);
+  return {json.at("file").get<std::string>(), static_cast<int>(line), json.at("function").get<std::string>()};
 }
 
 Json range_json(const shape::Range& range) { return {range.lo, range.hi}; }
 
 shape::Range parse_range(const Json& json) {
-  return {json.at(0).get<std::int64_t>(), json.at(1).get<std::int64_t>()};
+  return {read_integer(json.at(0)), read_integer(json.at(1))};
 }
 
 Json guard_json(const shape::Guard& guard) {
@@ -63,7 +66,7 @@ Json expected_json(const std::variant<bool, std::int64_t, double>& expected) {
 
 std::variant<bool, std::int64_t, double> parse_expected(const Json& json) {
   if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number_integer()) return read_integer(json);
   if (json.is_number()) return json.get<double>();
   return json == "nan" ? std::nan("") : json == "inf" ? HUGE_VAL : -HUGE_VAL;
 }
@@ -73,7 +76,7 @@ shape::Dim parse_dim(const Json& json) {
   dim.name = json.at("name").get<std::string>();
   dim.range = parse_range(json.at("range"));
   dim.declared = parse_range(json.at("declared"));
-  dim.hint = json.at("hint").get<std::int64_t>();
+  dim.hint = read_integer(json.at("hint"));
   dim.from_data = json.at("from_data").get<bool>();
   return dim;
 }

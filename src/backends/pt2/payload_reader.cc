@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "backends/pt2/json_read.h"
 #include "backends/pt2/torch_numbers.h"
 #include "base/error.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostAxes = 64;
 
-std::int64_t plain_number(const Json& json) { return json.at("as_int").get<std::int64_t>(); }
+std::int64_t plain_number(const Json& json) { return read_integer(json.at("as_int")); }
 
 /// Row-major strides; axes of one element or none may have any.
 bool is_dense(const weights::Shape& shape, const std::vector<std::int64_t>& strides) {
@@ -88,7 +89,7 @@ PayloadReader::Record PayloadReader::record(const Json& config, const std::strin
     const Json& meta = entry.at("tensor_meta");
     Record record;
     record.path = root_ + folder + entry.at("path_name").get<std::string>();
-    const auto dtype = dtype_of_scalar_type(meta.at("dtype").get<std::int64_t>());
+    const auto dtype = dtype_of_scalar_type(read_integer(meta.at("dtype")));
     if (!dtype) archive_.fail(fmt::format("weight {} has a dtype that is not known here", quote_text(name)));
     record.dtype = *dtype;
     for (const Json& size : meta.at("sizes")) record.shape.push_back(plain_number(size));

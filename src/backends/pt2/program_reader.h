@@ -11,6 +11,7 @@
 
 #include "backends/pt2/origin.h"
 #include "backends/pt2/sym_expr.h"
+#include "backends/pt2/treespec.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "ir/graph.h"
@@ -42,9 +43,8 @@ class ProgramReader {
   // program_reader.cc
   void read_origin(const Json& module);
   void read_inputs(const Json& graph_json, const Json& specs);
-  void read_input(const Json& arg, const Json& spec, const std::string& name);
+  void read_input(const Json& arg, const std::string& name);
   void read_weight(const std::string& kind, const Json& spec);
-  void read_constant(const Json& value, const std::string& name);
   void read_outputs(const Json& outputs, const Json& specs);
   void read_mutation(const std::string& kind, const Json& spec);
   void read_call(const Json& entry);
@@ -88,12 +88,14 @@ class ProgramReader {
   Tables tables_;
   Scope scope_;
   Diagnostics problems_;
+  CallNames input_names_;
   std::optional<Origin> origin_;
   std::unordered_map<std::string, std::string> symbol_names_;  // torch's to the graph's
   std::unordered_set<std::string> truth_symbols_;              // torch's names of bools from data
   std::unordered_map<std::string, shape::Range> ranges_;       // by torch's name
   std::unordered_map<std::string, std::int64_t> hints_;        // the same
   std::vector<std::string> symbols_;                           // torch's names, as they occur
+  std::unordered_set<std::string> symbols_seen_;
   std::unordered_map<std::string, SymExpr> expressions_;       // by text
   std::unordered_map<std::uint32_t, int> sharers_;             // values by how many views share their memory
   std::unordered_map<std::uint32_t, ir::ValueId> memory_;      // of a view: the value it is a view of

@@ -3,21 +3,13 @@
 
 #include <algorithm>
 
+#include "backends/pt2/json_read.h"
 #include "backends/pt2/program_reader.h"
 #include "backends/pt2/sympy_text.h"
 #include "backends/pt2/torch_numbers.h"
 
 namespace modelport::pt2 {
 namespace {
-
-[[noreturn]] void damaged(std::string what) {
-  throw ExportError(Diagnostic{.code = Code::bad_file,
-                               .what = std::move(what),
-                               .where = {},
-                               .module_path = {},
-                               .notes = {},
-                               .ways_out = {"save the program again with torch.export.save"}});
-}
 
 bool is_symbol_name(std::string_view name) {
   const auto usable = [](char c) {
@@ -36,9 +28,11 @@ void ProgramReader::read_symbols(const Json& ranges, const Json& nodes) {
   for (const auto& [name, range] : ranges.items()) {
     const Json& lo = range.at("min_val");
     const Json& hi = range.at("max_val");
-    const std::int64_t least = is_from_data(name) ? shape::Range::kUnboundedBelow : 0;
-    ranges_[name] = {lo.is_number_integer() ? lo.get<std::int64_t>() : least,
-                     hi.is_number_integer() ? hi.get<std::int64_t>() : shape::Range::kUnbounded};
+    shape::Range& read = ranges_[name];
+    if (lo.is_number_integer()) read.lo = read_integer(lo);
+    if (hi.is_number_integer()) read.hi = read_integer(hi);
+    // Torch gives sizes a least value of 2 while it traces, and lets them be 0 or 1 when the program runs.
+    if (!is_from_data(name) && read.lo <= 2) read.lo = 0;
   }
   if (origin_) {
     for (const auto& [torch_name, name] : origin_->symbols) symbol_names_[torch_name] = name;
@@ -60,7 +54,7 @@ void ProgramReader::read_symbols(const Json& ranges, const Json& nodes) {
 SymExpr ProgramReader::symbol(std::string_view torch_name) {
   if (!is_symbol_name(torch_name)) damaged("the program has a symbol with the name " + quote_text(torch_name));
   const std::string key(torch_name);
-  if (std::ranges::find(symbols_, key) == symbols_.end()) symbols_.push_back(key);
+  if (symbols_seen_.insert(key).second) symbols_.push_back(key);
   const auto renamed = symbol_names_.find(key);
   const std::string& name = renamed == symbol_names_.end() ? key : renamed->second;
   if (truth_symbols_.contains(key)) return symbol_expr(name, SymKind::boolean);
@@ -76,21 +70,21 @@ const SymExpr& ProgramReader::expression(const std::string& text) {
 
 /// A SymInt, SymFloat or SymBool: plain or an expression.
 SymExpr ProgramReader::value(const Json& json) {
-  if (json.contains("as_int")) return integer_expr(json["as_int"].get<std::int64_t>());
+  if (json.contains("as_int")) return integer_expr(read_integer(json["as_int"]));
   if (json.contains("as_bool")) return boolean_expr(json["as_bool"].get<bool>());
-  if (json.contains("as_float")) return real_expr(json["as_float"].get<double>());
+  if (json.contains("as_float")) return real_expr(read_float(json["as_float"]));
   const Json& as_expr = json.at("as_expr");
   const SymExpr& x = expression(as_expr.at("expr_str").get<std::string>());
   const auto hint = as_expr.find("hint");
   if (x.op == SymOp::symbol && hint != as_expr.end() && hint->is_object() && hint->contains("as_int")) {
-    hints_[x.name] = hint->at("as_int").get<std::int64_t>();
+    hints_[x.name] = read_integer(hint->at("as_int"));
   }
   return x;
 }
 
 ir::TensorType ProgramReader::tensor_type(const Json& meta) {
   ir::TensorType type;
-  const auto dtype = dtype_of_scalar_type(meta.at("dtype").get<std::int64_t>());
+  const auto dtype = dtype_of_scalar_type(read_integer(meta.at("dtype")));
   if (!dtype) damaged(fmt::format("the program has a tensor of the unknown dtype {}", meta.at("dtype").dump()));
   type.dtype = *dtype;
   for (const Json& size : meta.at("sizes")) {

@@ -1,0 +1,28 @@
+"""Models whose weights lie in a checkpoint's files: whoever is about to use their values says so here first."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+
+class Weights(Protocol):
+    def read_because(self, error: Exception) -> None:
+        """Tells the user why values are needed, and sees to it that they are there."""
+
+
+_weights: WeakKeyDictionary[Any, Weights] = WeakKeyDictionary()
+
+
+def put(model: Any, weights: Weights) -> None:
+    _weights[model] = weights
+
+
+def before_reading(model: Any, error: Exception) -> None:
+    """To be called before a capture that computes everything, with what made it necessary."""
+    try:
+        weights = _weights.get(model)
+    except TypeError:  # a callable that cannot be referred to weakly is no model of ours
+        return
+    if weights is not None:
+        weights.read_because(error)

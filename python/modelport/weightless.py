@@ -1,0 +1,229 @@
+"""Capture from a checkpoint folder: the model is built from its configuration, its weights stay in their files.
+
+The weights are mapped, not read: they are CPU tensors like any other, so the model's code sees nothing unusual, and a
+capture computes only shapes with them. A weight that is stored in another form (experts one by one, another dtype) gets
+memory without contents, which is filled when values are asked for."""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import on_disk
+from ._modelport import is_recording
+from .captured import Captured
+from .checkpoint import Checkpoint, StoredTensor, find_class, read_class_config, read_config, unfilled_like
+from .errors import ExportError
+from .place import model_line
+from .weight_names import Source, bind
+
+
+class _NotThisWay(Exception):
+    """A checkpoint that needs more than its headers."""
+
+
+def capture_folder(
+    path: str | os.PathLike[str], inputs: Any, *, model_class: Any = None, **options: Any
+) -> CapturedOnDisk:
+    """`capture` of the model in a folder, without reading its weights; what cannot be done so reads them, and says so."""
+    from .capturing import capture
+
+    folder = Path(path)
+    written = read_config(folder)
+    checkpoint = Checkpoint(folder)
+    model_class = find_class(folder, written, model_class)
+    try:
+        weights = WeightsOnDisk(folder, checkpoint, written, model_class)
+    except ExportError:
+        raise
+    except Exception as error:  # the constructor of a model can fail in any way
+        warnings.warn(f"{folder}: the weights are loaded, because {_reason(error)}", stacklevel=3)
+        model = model_class.from_pretrained(folder).eval()
+        return CapturedOnDisk(capture(model, inputs, **options), None)
+    on_disk.put(weights.model, weights)
+    return CapturedOnDisk(capture(weights.model, inputs, **options), weights)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, _NotThisWay):
+        return str(error)
+    if isinstance(error, ExportError) and error.diagnostics:
+        row = error.diagnostics[0]
+        what, where = row["what"], row
+    else:
+        what, where = f"{type(error).__name__}: {error}", model_line(error)
+    at = f" at {where['file']}:{where['line']} in {where['function']}" if where.get("line") else ""
+    return f"{what}{at}"
+
+
+class WeightsOnDisk:
+    """A model over mapped weights, and where each of them is."""
+
+    def __init__(self, folder: Path, checkpoint: Checkpoint, written: dict[str, Any], model_class: Any):
+        if written.get("quantization_config"):
+            raise _NotThisWay("the checkpoint is quantized: its tensors are not the weights of the model")
+        self.folder = folder
+        self.checkpoint = checkpoint
+        model_class, config = read_class_config(folder, model_class)
+        dtype = _set_dtype(config, checkpoint)
+        self.model = _built(model_class, config, dtype)
+        sources = bind(self.model, checkpoint, dtype)
+        _settle_ties(self.model, checkpoint, sources)
+        self._unfilled: list[tuple[torch.Tensor, Source]] = []
+        for name, source in sources.items():
+            self._place(name, source)
+        _make_the_rest(self.model, sources)
+        self.sources = _by_every_name(self.model, sources)
+        if self._unfilled:
+            self.model.register_forward_pre_hook(self._before_forward)
+
+    def read_because(self, error: Exception) -> None:
+        warnings.warn(f"{self.folder}: the weights are read, because {_reason(error)}", stacklevel=4)
+        self.fill()
+
+    @torch.no_grad()
+    def fill(self) -> None:
+        """Gives the weights that are stored in another form their values."""
+        while self._unfilled:
+            tensor, source = self._unfilled[-1]
+            tensor.copy_(source.make(lambda stored: self.checkpoint.tensor(stored.name)))
+            self._unfilled.pop()
+
+    def _before_forward(self, _module: Any, _args: Any) -> None:
+        if not is_recording():
+            self.fill()
+
+    def _place(self, name: str, source: Source) -> None:
+        stored = source.as_stored
+        if stored is not None:
+            tensor = self.checkpoint.tensor(stored.name)
+        else:
+            tensor = unfilled_like(source.made)
+            self._unfilled.append((tensor, source))
+        path, _, leaf = name.rpartition(".")
+        module = self.model.get_submodule(path)
+        if leaf in module._parameters:
+            tensor = torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
+            module._parameters[leaf] = tensor
+        else:
+            module._buffers[leaf] = tensor
+        tensor._is_hf_initialized = True  # transformers leaves such a tensor alone when it initialises the rest
+
+
+def _set_dtype(config: Any, checkpoint: Checkpoint) -> torch.dtype:
+    """The dtype that transformers would load the model in: that of the configuration, else that of the file."""
+    dtype = getattr(config, "dtype", None)
+    if dtype is None:
+        stored = (t.dtype for t in checkpoint.tensors.values())
+        dtype = next((d for d in stored if d.is_floating_point and d.itemsize > 1), torch.float32)
+    dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+    config.dtype = dtype
+    for key in getattr(config, "sub_configs", ()):
+        if getattr(config, key, None) is not None:
+            getattr(config, key).dtype = dtype
+    return dtype
+
+
+def _built(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
+    """The model on the meta device, as from_pretrained builds it."""
+    from transformers.monkey_patching import patch_output_recorders
+    from transformers.utils import ContextManagers
+
+    with ContextManagers(model_class.get_init_context(dtype, False, False, None)):
+        model = model_class(copy.deepcopy(config))
+        patch_output_recorders(model)
+    return model.eval()
+
+
+def _settle_ties(model: Any, checkpoint: Checkpoint, sources: dict[str, Source]) -> None:
+    """Both names of a tie are stored: it is a tie where they are equal, and two weights where they are not."""
+    for target, source in list(model.all_tied_weights_keys.items()):
+        if target not in sources or source not in sources:
+            continue
+        one, two = sources[target].as_stored, sources[source].as_stored
+        if one is not None and two is not None and checkpoint.same_bytes(one.name, two.name):
+            del sources[target]
+        else:
+            model.all_tied_weights_keys.pop(target)
+
+
+def _make_the_rest(model: Any, sources: dict[str, Source]) -> None:
+    """What no file holds gets its values: buffers that the model computes, and names that are ties."""
+    missing = {name for name, tensor in model.state_dict().items() if name not in sources and tensor.is_meta}
+    for name in model.all_tied_weights_keys:
+        model.get_parameter_or_buffer(name)._is_hf_initialized = True
+    model._move_missing_keys_from_meta_to_device(missing, None, None, None)
+    model._initialize_missing_keys(False)
+    model.tie_weights(missing_keys=missing, recompute_mapping=False)
+    empty = [name for name, t in [*model.named_parameters(), *model.named_buffers()] if t.is_meta]
+    for path, module in model.named_modules():
+        plain = (n for n, v in vars(module).items() if isinstance(v, torch.Tensor) and v.is_meta)
+        empty += [f"{path}.{n}" if path else n for n in plain]
+    if empty:
+        raise _NotThisWay(f"these have no values when the model is built without weights: {', '.join(empty)}")
+
+
+def _by_every_name(model: Any, sources: dict[str, Source]) -> dict[str, Source]:
+    """Sources under all names of a weight, those of ties too."""
+    state = model.state_dict(keep_vars=True)
+    by_tensor = {id(state[name]): source for name, source in sources.items()}
+    return {name: by_tensor[id(tensor)] for name, tensor in state.items() if id(tensor) in by_tensor}
+
+
+class CapturedOnDisk(Captured):
+    """A capture whose weights are in the files of a checkpoint. `program` has their values, read where they must be."""
+
+    def __init__(self, captured: Captured, weights: WeightsOnDisk | None):
+        self._plain = captured
+        self._weights = weights
+        super().__init__(captured.program, captured.inputs, captured.outputs, captured.in_graph)
+
+    @property
+    def program(self) -> Any:
+        if self._weights is not None:
+            self._weights.fill()
+        return self._plain.program
+
+    @program.setter
+    def program(self, program: Any) -> None:
+        self._plain.program = program
+
+    def weight_files(self) -> dict[str, StoredTensor]:
+        """For each weight of the graph that is stored as it is used: the file and the place in it."""
+        return {name: s.as_stored for name, s in self._sources().items() if s.as_stored is not None}
+
+    def converted_weights(self) -> dict[str, Source]:
+        """The weights that are made of stored tensors: which ones, and by which steps."""
+        return {name: s for name, s in self._sources().items() if s.as_stored is None}
+
+    def _sources(self) -> dict[str, Source]:
+        sources = self._weights.sources if self._weights is not None else {}
+        return {name: sources[name] for name in self._plain.program.weights() if name in sources}
+
+    # What shows the graph needs no values.
+
+    def __str__(self) -> str:
+        return str(self._plain)
+
+    def __repr__(self) -> str:
+        return repr(self._plain)
+
+    @property
+    def output_names(self) -> list[str]:
+        return self._plain.output_names
+
+    @property
+    def guards(self) -> list[dict[str, Any]]:
+        return self._plain.guards
+
+    @property
+    def assumptions(self) -> list[dict[str, Any]]:
+        return self._plain.assumptions
+
+    def report(self) -> str:
+        return self._plain.report()
