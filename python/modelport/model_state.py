@@ -33,17 +33,12 @@ def unchanged(module: torch.nn.Module | None, protect: Callable[[torch.Tensor], 
                 _refill(container, contents)
 
 
-# Containers of torch.nn.Module itself that a forward pass has no business with.
-_HOOKS = frozenset(name for name in vars(torch.nn.Module()) if "hook" in name)
+_CONTAINERS = frozenset((dict, list))  # exactly: the hooks of a module are OrderedDicts
 
 
 def _containers(child: torch.nn.Module) -> list[tuple[Any, Any]]:
     """Lists and dicts held by the module (its buffers among them) with their contents."""
-    return [
-        (value, value.copy())
-        for name, value in vars(child).items()
-        if isinstance(value, dict | list) and name not in _HOOKS and hasattr(value, "copy")
-    ]
+    return [(value, value.copy()) for value in vars(child).values() if type(value) in _CONTAINERS and value]
 
 
 def _refill(container: Any, contents: Any) -> None:

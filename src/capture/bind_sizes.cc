@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 
 #include "capture/torch_dtype.h"
@@ -12,12 +11,12 @@ namespace modelport::capture {
 
 using shape::Int;
 
-bool all_known(const shape::Bool& condition, const shape::Values& values) {
-  std::set<std::string, std::less<>> symbols;
-  shape::collect_symbols(condition, symbols);
-  return std::all_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
-    return values.ints.contains(symbol) || values.reals.contains(symbol) || values.bools.contains(symbol);
-  });
+bool fails(const shape::Guard& guard, const shape::Values& values) {
+  try {
+    return !evaluate(guard.condition, values);
+  } catch (const ExportError&) {
+    return false;  // a number that the data decides is not known yet
+  }
 }
 
 Diagnostic broken(const shape::Guard& guard) {
@@ -117,8 +116,7 @@ class SizeBinder {
 
   void check_guards() {
     for (const shape::Guard& guard : graph_.guards) {
-      if (!all_known(guard.condition, values_) || evaluate(guard.condition, values_)) continue;  // data comes later
-      found_.add(broken(guard));
+      if (fails(guard, values_)) found_.add(broken(guard));
     }
   }
 

@@ -148,7 +148,7 @@ class Interpreter {
       if (needed != value.toLong()) differs_from_capture(node, "reads the number", value.toLong(), needed);
     }
     for (const shape::Guard& guard : graph_.guards) {
-      if (all_known(guard.condition, values_) && !evaluate(guard.condition, values_)) throw ExportError(broken(guard));
+      if (fails(guard, values_)) throw ExportError(broken(guard));
     }
   }
 

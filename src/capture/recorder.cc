@@ -137,8 +137,9 @@ void Recorder::record() {
   const std::vector<c10::IValue> results = run_for_real(real);
   const std::vector<at::Tensor> flat = flat_tensors(results);
   if (flat.empty()) return push_results(results);
-  if (!facts_.writes && flat.size() == 1) {
-    // An operator that had nothing to do (contiguous, dropout in eval mode) gives its operand back.
+  if (!facts_.writes && flat.size() == 1 && facts_.name != "aten.contiguous") {
+    // An operator that had nothing to do (dropout in eval mode) gives its operand back; not `contiguous`, which has
+    // nothing to do at some sizes only.
     for (std::size_t i = 0; i < real.size(); ++i) {
       if (real[i].isTensor() && real[i].toTensor().is_same(flat[0])) return push_results({operands_[i]});
     }

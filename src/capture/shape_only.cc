@@ -27,16 +27,16 @@ bool among(std::string_view op, const std::string_view (&names)[N]) {
 
 /// The result is always new and dense.
 bool gives_dense(std::string_view op) {
-  static constexpr std::string_view kOps[] = {"aten.bmm",    "aten.embedding", "aten.layer_norm", "aten.linear",
-                                              "aten.matmul", "aten.mm",        "aten.scaled_dot_product_attention"};
+  static constexpr std::string_view kOps[] = {"aten.bmm",    "aten.cat",   "aten.embedding",
+                                              "aten.layer_norm", "aten.linear", "aten.matmul",
+                                              "aten.mm", "aten.scaled_dot_product_attention", "aten.stack"};
   return among(op, kOps);
 }
 
 /// The result is new, and dense where all operands are.
 bool gives_dense_for_dense(const ops::OpDef* row, std::string_view op) {
-  static constexpr std::string_view kOps[] = {"aten.cat",     "aten.gelu",    "aten.glu",     "aten.group_norm",
-                                              "aten.index_select", "aten.relu", "aten.rms_norm", "aten.silu",
-                                              "aten.softmax.int",  "aten.stack"};
+  static constexpr std::string_view kOps[] = {"aten.gelu", "aten.glu",      "aten.group_norm", "aten.index_select",
+                                              "aten.relu", "aten.rms_norm", "aten.silu",       "aten.softmax.int"};
   return among(op, kOps) || in_family(row, ops::reduce_ops()) || in_family(row, ops::scan_ops());
 }
 
@@ -54,6 +54,15 @@ bool all_dense(const std::vector<c10::IValue>& operands) {
   bool dense = true;
   for_each_tensor(operands, [&](const at::Tensor& t) { dense = dense && t.is_contiguous(); });
   return dense;
+}
+
+/// Images keep their layout through `cat`.
+bool any_channels_last(const std::vector<c10::IValue>& operands) {
+  bool found = false;
+  for_each_tensor(operands, [&](const at::Tensor& t) {
+    found = found || (t.dim() >= 4 && !t.is_contiguous() && t.suggest_memory_format() != at::MemoryFormat::Contiguous);
+  });
+  return found;
 }
 
 /// Pointwise operators lay out their result after their operands; torch's own iterator says how.
@@ -74,7 +83,8 @@ bool has_known_layout(const OpFacts& facts, const std::vector<c10::IValue>& oper
   if (facts.writes || facts.row == nullptr || facts.random) {
     return facts.name == "aten.scaled_dot_product_attention" && !facts.writes;
   }
-  if (gives_dense(facts.name) || is_pointwise(facts.row)) return true;
+  if (gives_dense(facts.name)) return !any_channels_last(operands);
+  if (is_pointwise(facts.row)) return true;
   return gives_dense_for_dense(facts.row, facts.name) && all_dense(operands);
 }
 

@@ -41,7 +41,7 @@ bool only_reshapes(std::string_view op) {
   static constexpr std::string_view kOps[] = {
       "aten.view",      "aten.reshape",     "aten._unsafe_view", "aten.unsqueeze",   "aten.squeeze",
       "aten.squeeze.dim", "aten.squeeze.dims", "aten.flatten.using_ints", "aten.unflatten.int",
-      "aten.view_as",   "aten.reshape_as",  "aten._reshape_alias"};
+      "aten.view_as",   "aten.reshape_as",  "aten._reshape_alias", "aten.contiguous"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 

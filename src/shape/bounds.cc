@@ -35,9 +35,9 @@ Interval add(const Interval& a, const Interval& b) {
 }
 
 Wide multiply_ends(Wide a, Wide b) {
-  if (a == 0 || b == 0) return 0;
-  if (is_infinite(a) || is_infinite(b)) return (a < 0) == (b < 0) ? kInfinity : -kInfinity;
-  return clamp(a * b);
+  Wide product = 0;
+  if (multiply_wide(a, b, kInfinity, product)) return product;
+  return (a < 0) == (b < 0) ? kInfinity : -kInfinity;
 }
 
 Interval multiply(const Interval& a, const Interval& b) {

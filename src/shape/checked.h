@@ -45,6 +45,19 @@ inline std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
   return (rest != 0 && (rest < 0) != (b < 0)) ? rest + b : rest;
 }
 
+/// a * b, or false where its magnitude exceeds `limit`. Unsigned inside: clang's check of a signed
+/// product of 128 bits calls a function that gcc's runtime library does not have.
+inline bool multiply_wide(__int128 a, __int128 b, __int128 limit, __int128& result) {
+  if (a == 0 || b == 0) {
+    result = 0;
+    return true;
+  }
+  if ((a < 0 ? -a : a) > limit / (b < 0 ? -b : b)) return false;
+  using Unsigned = unsigned __int128;
+  result = static_cast<__int128>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
+  return true;
+}
+
 /// Of the magnitudes; 0 only for two zeros. Fits unless both are 0 or INT64_MIN.
 inline std::int64_t greatest_common_divisor(std::int64_t a, std::int64_t b) {
   auto magnitude = [](std::int64_t v) {

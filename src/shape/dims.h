@@ -63,8 +63,9 @@ class Dims {
   /// recorded as a guard: an equality that can be solved unifies or pins a symbol, a bound on one
   /// symbol narrows its range.
   bool settle(const Bool& condition, const Place& place);
-  /// A trial at other sizes: only equalities that the model demands are recorded, so that a size at the edge of a range
-  /// (1, where the model asks `seq > 1`) stays a symbol and the graph can be compared with that of another size.
+  /// A trial at other sizes: only equalities that the model demands are recorded, so that a size at
+  /// the edge of a range (1, where the model asks `seq > 1`) stays a symbol and the graph can be
+  /// compared with that of another size.
   void set_trial(bool trial) { trial_ = trial; }
   bool settle_equal(const Int& a, const Int& b, const Place& place) {
     return settle(Bool::compare(Compare::eq, a, b), place);

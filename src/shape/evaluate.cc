@@ -14,6 +14,8 @@ namespace {
 
 using Wide = __int128;
 
+constexpr Wide kWidest = Wide{1} << 126;
+
 class Evaluator {
  public:
   explicit Evaluator(const Bindings& ints) : ints_(ints) {}
@@ -86,7 +88,7 @@ class Evaluator {
       for (const Factor& factor : term.monomial->factors) {
         const Wide base = of(*factor.atom);
         for (std::int32_t i = 0; i < factor.power; ++i) {
-          if (__builtin_mul_overflow(value, base, &value)) throw_overflow();
+          if (!multiply_wide(value, base, kWidest, value)) throw_overflow();
         }
       }
       if (__builtin_add_overflow(total, value, &total)) throw_overflow();

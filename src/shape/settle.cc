@@ -42,7 +42,8 @@ bool Dims::settle(const Bool& condition, const Place& place) {
     return truth;
   }
   const Bool holds = truth ? known : !known;
-  const bool equality = holds.node().op == Bool::Op::compare_int && holds.node().compare == Compare::eq;
+  const bool equality =
+      holds.node().op == Bool::Op::compare_int && holds.node().compare == Compare::eq;
   if (!trial_ || (equality && truth)) record(holds, {.place = &place, .guard = std::nullopt});
   return truth;
 }
@@ -179,6 +180,11 @@ void Dims::record_bound(const Int& difference, const Cause& cause) {
     return narrow(one->name, range, condition, cause);
   }
   if (record_parts(core, cause)) return;
+  // a >= b after b >= a: they are equal.
+  const Bool opposite = Bool::compare(Compare::ge, -core, 0);
+  for (const Fact& fact : facts_) {
+    if (fact.condition == opposite) return record_equal(core, cause);
+  }
   facts_.push_back({condition, note(condition, Effect::kept, cause)});
 }
 

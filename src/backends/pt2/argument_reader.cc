@@ -11,12 +11,15 @@ namespace modelport::pt2 {
 namespace {
 
 /// The one key of a union; empty for what is none.
-std::string kind_of(const Json& json) { return json.is_object() && json.size() == 1 ? json.begin().key() : ""; }
+std::string kind_of(const Json& json) {
+  return json.is_object() && json.size() == 1 ? json.begin().key() : "";
+}
 
 std::string device_text(const Json& json) {
   std::string device = json.at("type").get<std::string>();
   const auto index = json.find("index");
-  if (index != json.end() && index->is_number_integer()) device += fmt::format(":{}", read_integer(*index));
+  if (index != json.end() && index->is_number_integer())
+    device += fmt::format(":{}", read_integer(*index));
   return device;
 }
 
@@ -33,7 +36,8 @@ ir::Arg dtype_arg(const Json& json) {
   return {*dtype};
 }
 
-/// Left out in a graph: where a tensor lies and how is the runtime's business, unless an operator is about that.
+/// Left out in a graph: where a tensor lies and how is the runtime's business, unless an operator
+/// is about that.
 bool is_left_out(const std::string& name, const Json& arg, const ops::Parameter* parameter) {
   const std::string kind = kind_of(arg);
   if (kind == "as_layout" || name == "pin_memory") return true;
@@ -46,7 +50,8 @@ bool is_left_out(const std::string& name, const Json& arg, const ops::Parameter*
 const ir::Arg& ProgramReader::named(const Json& json) {
   const auto& name = json.at("name").get_ref<const std::string&>();
   const auto found = scope_.find(name);
-  if (found == scope_.end()) damaged("the program uses " + quote_text(name) + " before anything gives it");
+  if (found == scope_.end())
+    damaged("the program uses " + quote_text(name) + " before anything gives it");
   return found->second;
 }
 
@@ -87,9 +92,11 @@ std::optional<ir::Arg> ProgramReader::argument(const Json& arg, ir::PlaceId plac
   if (kind == "as_sym_int") return number(json, "as_int");
   if (kind == "as_sym_ints") return list(json, [&](const Json& x) { return number(x, "as_int"); });
   if (kind == "as_sym_float") return number(json, "as_float");
-  if (kind == "as_sym_floats") return list(json, [&](const Json& x) { return number(x, "as_float"); });
+  if (kind == "as_sym_floats")
+    return list(json, [&](const Json& x) { return number(x, "as_float"); });
   if (kind == "as_sym_bool") return number(json, "as_bool");
-  if (kind == "as_sym_bools") return list(json, [&](const Json& x) { return number(x, "as_bool"); });
+  if (kind == "as_sym_bools")
+    return list(json, [&](const Json& x) { return number(x, "as_bool"); });
   if (kind == "as_scalar_type") return dtype_arg(json);
   if (kind == "as_memory_format") return ir::Arg{memory_format(json)};
   if (kind == "as_device") return ir::Arg{device_text(json)};
@@ -97,7 +104,8 @@ std::optional<ir::Arg> ProgramReader::argument(const Json& arg, ir::PlaceId plac
   return std::nullopt;
 }
 
-std::vector<ir::NamedArg> ProgramReader::arguments(const std::string& op, const Json& inputs, ir::PlaceId place) {
+std::vector<ir::NamedArg> ProgramReader::arguments(const std::string& op, const Json& inputs,
+                                                   ir::PlaceId place) {
   const ops::OpDef* row = ops::find_op(op);
   const ops::Schema* schema = row == nullptr ? nullptr : &ops::schema_of(*row);
   std::vector<ir::NamedArg> args;
@@ -116,7 +124,8 @@ std::vector<ir::NamedArg> ProgramReader::arguments(const std::string& op, const 
         arg = ir::Arg{static_cast<double>(*whole->constant())};
       }
     }
-    const bool is_default = parameter != nullptr && parameter->has_default && *arg == parameter->default_value;
+    const bool is_default =
+        parameter != nullptr && parameter->has_default && *arg == parameter->default_value;
     const bool is_nothing = parameter == nullptr && arg->is_none();
     if (!is_default && !is_nothing) args.push_back({name, std::move(*arg)});
   }

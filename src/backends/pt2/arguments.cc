@@ -41,7 +41,8 @@ std::optional<SymOperand> Arguments::number(const ir::Arg& arg) {
   if (const auto* id = arg.get<ir::ValueId>()) {
     const auto* scalar = std::get_if<ir::ScalarType>(&graph_.value(*id).type);
     if (scalar == nullptr) return std::nullopt;
-    const SymExpr symbol = std::visit([&](const auto& x) { return to_tree(x, kinds_); }, scalar->symbol);
+    const SymExpr symbol =
+        std::visit([&](const auto& x) { return to_tree(x, kinds_); }, scalar->symbol);
     return SymOperand{symbol, names_[id->index]};
   }
   return std::nullopt;
@@ -71,7 +72,8 @@ void Arguments::append(std::string& out, const ir::Arg& arg, std::string_view ty
 void Arguments::append_word(std::string& out, const std::string& word, std::string_view type) {
   if (type == "Device") return append_device(out, word);
   if (type == "MemoryFormat") {
-    const auto row = std::ranges::find(kMemoryFormats, std::string_view(word), &std::pair<std::string_view, int>::first);
+    const auto row = std::ranges::find(kMemoryFormats, std::string_view(word),
+                                       &std::pair<std::string_view, int>::first);
     if (row == kMemoryFormats.end()) throw InternalError("no memory format " + word);
     out += fmt::format("{{\"as_memory_format\": {}}}", row->second);
     return;
@@ -86,10 +88,12 @@ void Arguments::append_word(std::string& out, const std::string& word, std::stri
 }
 
 void Arguments::append_list(std::string& out, const ir::ArgList& list, std::string_view type) {
-  const bool tensors = type.starts_with("Tensor") ||
-                       std::ranges::any_of(list, [&](const ir::Arg& item) { return is_tensor(item); });
+  const bool tensors =
+      type.starts_with("Tensor") ||
+      std::ranges::any_of(list, [&](const ir::Arg& item) { return is_tensor(item); });
   if (tensors) return append_tensors(out, list);
-  const bool words = std::ranges::any_of(list, [](const ir::Arg& item) { return item.get<std::string>() != nullptr; });
+  const bool words = std::ranges::any_of(
+      list, [](const ir::Arg& item) { return item.get<std::string>() != nullptr; });
   if (!words) return append_numbers(out, list, type.starts_with("float"));
   out += "{\"as_strings\": [";
   JsonItems items(out);
@@ -134,11 +138,16 @@ void Arguments::append_numbers(std::string& out, const ir::ArgList& list, bool f
   const bool boolean = !real && is(SymKind::boolean);
   if (real) {
     for (SymOperand& x : operands) {
-      if (x.name.empty() && x.value.kind == SymKind::integer) x.value = real_expr(static_cast<double>(x.value.integer));
+      if (x.name.empty() && x.value.kind == SymKind::integer)
+        x.value = real_expr(static_cast<double>(x.value.integer));
     }
   }
-  const bool symbolic = std::ranges::any_of(operands, [](const SymOperand& x) { return !x.name.empty(); });
-  out += fmt::format("{{\"as_{}{}\": [", symbolic ? "sym_" : "", real ? "floats" : boolean ? "bools" : "ints");
+  const bool symbolic =
+      std::ranges::any_of(operands, [](const SymOperand& x) { return !x.name.empty(); });
+  out += fmt::format("{{\"as_{}{}\": [", symbolic ? "sym_" : "",
+                     real      ? "floats"
+                     : boolean ? "bools"
+                               : "ints");
   JsonItems items(out);
   for (const SymOperand& x : operands) {
     std::string& text = items.next();

@@ -12,8 +12,10 @@ namespace modelport::pt2 {
 
 class Arguments {
  public:
-  /// `name_of` gives the name of a value; numbers that have to be computed become nodes of `numbers`.
-  Arguments(const ir::Graph& graph, const std::vector<std::string>& names, SymNodes& numbers, const SymKinds& kinds)
+  /// `name_of` gives the name of a value; numbers that have to be computed become nodes of
+  /// `numbers`.
+  Arguments(const ir::Graph& graph, const std::vector<std::string>& names, SymNodes& numbers,
+            const SymKinds& kinds)
       : graph_(graph), names_(names), numbers_(numbers), kinds_(kinds) {}
 
   /// `type` as in the schema, "Tensor?[]"; empty where there is none, then the value decides.

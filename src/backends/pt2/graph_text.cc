@@ -19,7 +19,8 @@ void append_tensor_argument(std::string& out, std::string_view name) {
   out += "}}";
 }
 
-void append_input(std::string& inputs, std::string_view name, std::string_view arg, Passing passing) {
+void append_input(std::string& inputs, std::string_view name, std::string_view arg,
+                  Passing passing) {
   if (!inputs.empty()) inputs += ", ";
   inputs += "{\"name\": ";
   append_string(inputs, name);
@@ -43,7 +44,9 @@ void GraphText::add(const NodeText& node) {
   nodes_ += '}';
 }
 
-void GraphText::add_tensor(std::string_view name, std::string_view type_json) { append_field(tensors_, name, type_json); }
+void GraphText::add_tensor(std::string_view name, std::string_view type_json) {
+  append_field(tensors_, name, type_json);
+}
 
 void GraphText::add_number(SymKind kind, std::string_view name, std::string_view value_json) {
   std::string& values = kind == SymKind::integer ? ints_ : kind == SymKind::real ? reals_ : bools_;
@@ -52,8 +55,8 @@ void GraphText::add_number(SymKind kind, std::string_view name, std::string_view
 
 std::string GraphText::finish(std::string_view inputs, std::string_view outputs) const {
   std::string text;
-  text.reserve(nodes_.size() + tensors_.size() + ints_.size() + reals_.size() + bools_.size() + inputs.size() +
-               outputs.size() + 300);
+  text.reserve(nodes_.size() + tensors_.size() + ints_.size() + reals_.size() + bools_.size() +
+               inputs.size() + outputs.size() + 300);
   text += "{\"inputs\": [";
   text += inputs;
   text += "], \"outputs\": [";
@@ -66,7 +69,8 @@ std::string GraphText::finish(std::string_view inputs, std::string_view outputs)
   text += ints_;
   text += "}, \"sym_bool_values\": {";
   text += bools_;
-  text += "}, \"is_single_tensor_return\": false, \"custom_obj_values\": {}, \"sym_float_values\": {";
+  text +=
+      "}, \"is_single_tensor_return\": false, \"custom_obj_values\": {}, \"sym_float_values\": {";
   text += reals_;
   text += "}}";
   return text;

@@ -1,5 +1,5 @@
-// The JSON of a graph while it is being written: nodes and the types of the values they give, each in its own text, put
-// together at the end.
+// The JSON of a graph while it is being written: nodes and the types of the values they give, each
+// in its own text, put together at the end.
 #pragma once
 
 #include <string>
@@ -25,7 +25,8 @@ struct NodeText {
 
 void append_tensor_argument(std::string& out, std::string_view name);
 /// `{"name": "self", "arg": <arg>, "kind": 1}`, after a comma if need be.
-void append_input(std::string& inputs, std::string_view name, std::string_view arg, Passing passing = Passing::positional);
+void append_input(std::string& inputs, std::string_view name, std::string_view arg,
+                  Passing passing = Passing::positional);
 
 class GraphText {
  public:

@@ -12,14 +12,20 @@ namespace {
 std::size_t sequence_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(at);
-  const std::size_t length = lead < 0x80 ? 1 : (lead >> 5) == 6 ? 2 : (lead >> 4) == 14 ? 3 : (lead >> 3) == 30 ? 4 : 0;
+  const std::size_t length = lead < 0x80         ? 1
+                             : (lead >> 5) == 6  ? 2
+                             : (lead >> 4) == 14 ? 3
+                             : (lead >> 3) == 30 ? 4
+                                                 : 0;
   if (length == 0 || at + length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
   }
   const unsigned char second = length > 1 ? byte(at + 1) : 0;
-  const bool overlong = (length == 2 && lead < 0xc2) || (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool beyond = (lead == 0xed && second >= 0xa0) || lead > 0xf4 || (lead == 0xf4 && second >= 0x90);
+  const bool overlong = (length == 2 && lead < 0xc2) || (lead == 0xe0 && second < 0xa0) ||
+                        (lead == 0xf0 && second < 0x90);
+  const bool beyond =
+      (lead == 0xed && second >= 0xa0) || lead > 0xf4 || (lead == 0xf4 && second >= 0x90);
   return overlong || beyond ? 0 : length;
 }
 

@@ -1,4 +1,5 @@
-// JSON written as text, piece by piece: a program of thousands of nodes is built in milliseconds, without a tree.
+// JSON written as text, piece by piece: a program of thousands of nodes is built in milliseconds,
+// without a tree.
 #pragma once
 
 #include <cstdint>

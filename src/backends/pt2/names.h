@@ -8,7 +8,8 @@
 
 namespace modelport::pt2 {
 
-/// Letters, digits and underscores, not starting with a digit: "past_key_values.0.key" is "past_key_values_0_key".
+/// Letters, digits and underscores, not starting with a digit: "past_key_values.0.key" is
+/// "past_key_values_0_key".
 std::string identifier(std::string_view text);
 
 class NameScope {

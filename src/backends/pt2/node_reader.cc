@@ -1,4 +1,5 @@
-// Nodes: operators, in-place operators as their functional forms, and wrapped parts, which are taken apart.
+// Nodes: operators, in-place operators as their functional forms, and wrapped parts, which are
+// taken apart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +14,10 @@ namespace {
 
 /// Tests that a graph states in other ways, and marks for torch's own tracer.
 constexpr std::array kTests{
-    std::string_view("_assert_async"),        std::string_view("_assert_scalar"),
-    std::string_view("_assert_tensor_metadata"), std::string_view("sym_constrain_range"),
+    std::string_view("_assert_async"),
+    std::string_view("_assert_scalar"),
+    std::string_view("_assert_tensor_metadata"),
+    std::string_view("sym_constrain_range"),
     std::string_view("sym_constrain_range_for_size"),
 };
 constexpr std::array kSizes{std::string_view("sym_numel"), std::string_view("sym_size"),
@@ -23,7 +26,8 @@ static_assert(std::ranges::is_sorted(kTests) && std::ranges::is_sorted(kSizes));
 
 constexpr std::string_view kOperators = "torch.ops.";
 
-/// "torch.ops.aten.add.Tensor" is "aten.add.Tensor", "torch.ops.aten.linear.default" is "aten.linear".
+/// "torch.ops.aten.add.Tensor" is "aten.add.Tensor", "torch.ops.aten.linear.default" is
+/// "aten.linear".
 std::string op_name(std::string_view target) {
   target.remove_prefix(kOperators.size());
   if (std::ranges::count(target, '.') == 2 && target.ends_with(".default")) target.remove_suffix(8);
@@ -32,7 +36,8 @@ std::string op_name(std::string_view target) {
 
 /// Arithmetic on numbers: what it computes stands in the tables.
 bool is_arithmetic(std::string_view target) {
-  return target.starts_with("_operator.") || target.starts_with("math.") || target.starts_with("torch.sym_");
+  return target.starts_with("_operator.") || target.starts_with("math.") ||
+         target.starts_with("torch.sym_");
 }
 
 /// The innermost line of `File "x.py", line 3, in f`.
@@ -109,7 +114,9 @@ void ProgramReader::read_operator(std::string_view target, const Json& node) {
   std::string op = op_name(target);
   const std::string_view base = base_name(op);
   const bool aten = op.starts_with("aten.");
-  if (aten && (std::ranges::binary_search(kTests, base) || std::ranges::binary_search(kSizes, base))) return;
+  if (aten &&
+      (std::ranges::binary_search(kTests, base) || std::ranges::binary_search(kSizes, base)))
+    return;
   const ir::PlaceId place = place_of(node.at("metadata"));
   std::vector<ir::NamedArg> args = arguments(op, node.at("inputs"), place);
   if (aten && writes_in_place(op) && read_in_place(op, args, node, place)) return;
@@ -122,7 +129,8 @@ std::vector<std::string> ProgramReader::result_names(const Json& outputs) const 
     if (output.contains("as_tensor")) {
       names.push_back(output["as_tensor"].at("name").get<std::string>());
     } else if (output.contains("as_tensors")) {
-      for (const Json& item : output["as_tensors"]) names.push_back(item.at("name").get<std::string>());
+      for (const Json& item : output["as_tensors"])
+        names.push_back(item.at("name").get<std::string>());
     } else {
       for (const char* kind : {"as_sym_int", "as_sym_float", "as_sym_bool"}) {
         if (output.contains(kind)) names.push_back(output[kind].at("as_name").get<std::string>());
@@ -143,12 +151,15 @@ ir::Type ProgramReader::result_type(const std::string& name) {
   return ir::ScalarType{shape::Bool(*number.get<bool>())};
 }
 
-void ProgramReader::add_node(std::string op, std::vector<ir::NamedArg> args, const Json& node, ir::PlaceId place) {
+void ProgramReader::add_node(std::string op, std::vector<ir::NamedArg> args, const Json& node,
+                             ir::PlaceId place) {
   const std::vector<std::string> names = result_names(node.at("outputs"));
   std::vector<ir::Type> types;
   for (const std::string& name : names) types.push_back(result_type(name));
-  const bool none = std::ranges::any_of(node.at("outputs"), [](const Json& x) { return x.contains("as_none"); });
-  if (none && names.empty()) return unsupported("the operator " + op + ", which gives nothing", place);
+  const bool none =
+      std::ranges::any_of(node.at("outputs"), [](const Json& x) { return x.contains("as_none"); });
+  if (none && names.empty())
+    return unsupported("the operator " + op + ", which gives nothing", place);
   const ir::ValueId* viewed = nullptr;
   ir::ValueId memory;
   if (may_share_memory(op) && !args.empty()) viewed = args[0].arg.get<ir::ValueId>();
@@ -166,8 +177,8 @@ void ProgramReader::add_node(std::string op, std::vector<ir::NamedArg> args, con
   }
 }
 
-/// `x.add_(y)` as a new value that every later use of x means. Not for memory that several values share: there a graph
-/// would have to say which part of which value changed.
+/// `x.add_(y)` as a new value that every later use of x means. Not for memory that several values
+/// share: there a graph would have to say which part of which value changed.
 bool ProgramReader::read_in_place(std::string op, std::vector<ir::NamedArg> args, const Json& node,
                                   ir::PlaceId place) {
   const ir::ValueId* self = args.empty() ? nullptr : args[0].arg.get<ir::ValueId>();
@@ -182,22 +193,28 @@ bool ProgramReader::read_in_place(std::string op, std::vector<ir::NamedArg> args
   const auto origin = written_.find(old.index);
   const ir::ValueId source = origin == written_.end() ? old : origin->second;
   const ir::Value& written = graph.value(source);
-  const bool from_outside = written.origin == ir::Origin::input || (written.origin == ir::Origin::weight &&
-                            written.weight_kind != ir::WeightKind::buffer &&
-                            written.weight_kind != ir::WeightKind::buffer_not_saved);
+  const bool from_outside =
+      written.origin == ir::Origin::input ||
+      (written.origin == ir::Origin::weight && written.weight_kind != ir::WeightKind::buffer &&
+       written.weight_kind != ir::WeightKind::buffer_not_saved);
   if (shared || from_outside) {
-    unsupported(fmt::format("{} on memory that {}", op, shared ? "other values share" : "is not the program's own"), place,
-                {"program = program.run_decompositions({}) before torch.export.save: it then has no in-place operators"});
+    unsupported(fmt::format("{} on memory that {}", op,
+                            shared ? "other values share" : "is not the program's own"),
+                place,
+                {"program = program.run_decompositions({}) before torch.export.save: it then has "
+                 "no in-place operators"});
     define(names[0], old);
     return true;
   }
   const bool is_weight = written.origin == ir::Origin::weight;
   const std::string_view base = base_name(op);
   op.erase(static_cast<std::size_t>(base.data() + base.size() - 1 - op.data()), 1);
-  const ir::NodeId id = graph.add_node(std::move(op), std::move(args), {graph.value(old).type}, place);
+  const ir::NodeId id =
+      graph.add_node(std::move(op), std::move(args), {graph.value(old).type}, place);
   const ir::ValueId result = graph.node(id).results[0];
   for (auto& [name, arg] : scope_) {
-    if (const ir::ValueId* bound = arg.get<ir::ValueId>(); bound != nullptr && *bound == old) arg = {result};
+    if (const ir::ValueId* bound = arg.get<ir::ValueId>(); bound != nullptr && *bound == old)
+      arg = {result};
   }
   define(names[0], result);
   if (!is_weight) return true;
@@ -217,7 +234,8 @@ void ProgramReader::read_wrapped(const Json& node) {
   const Json& part = inputs.at(1).at("arg").at("as_graph").at("graph");
   const Json& parameters = part.at("inputs");
   if (parameters.size() + 2 != inputs.size()) {
-    return unsupported("a wrapped part with other operands than it takes", place_of(node.at("metadata")));
+    return unsupported("a wrapped part with other operands than it takes",
+                       place_of(node.at("metadata")));
   }
   Scope inner;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -233,11 +251,13 @@ void ProgramReader::read_wrapped(const Json& node) {
              &part.at("sym_bool_values")};
   read_nodes(part.at("nodes"));
   std::vector<ir::Arg> results;
-  for (const Json& output : part.at("outputs")) results.push_back(argument(output, {}).value_or(ir::Arg{}));
+  for (const Json& output : part.at("outputs"))
+    results.push_back(argument(output, {}).value_or(ir::Arg{}));
   scope_ = std::move(outer);
   tables_ = tables;
   const std::vector<std::string> names = result_names(node.at("outputs"));
-  for (std::size_t i = 0; i < std::min(names.size(), results.size()); ++i) scope_[names[i]] = results[i];
+  for (std::size_t i = 0; i < std::min(names.size(), results.size()); ++i)
+    scope_[names[i]] = results[i];
 }
 
 }  // namespace modelport::pt2

@@ -20,11 +20,14 @@ constexpr std::array<std::pair<shape::Guard::Effect, std::string_view>, 4> kEffe
     {shape::Guard::Effect::kept, "kept"},
 }};
 
-Json line_json(const SourceLine& where) { return {{"file", where.file}, {"line", where.line}, {"function", where.function}}; }
+Json line_json(const SourceLine& where) {
+  return {{"file", where.file}, {"line", where.line}, {"function", where.function}};
+}
 
 SourceLine parse_line(const Json& json) {
   const std::int64_t line = std::clamp<std::int64_t>(read_integer(json.at("line")), 0, 1 << 30);
-  return {json.at("file").get<std::string>(), static_cast<int>(line), json.at("function").get<std::string>()};
+  return {json.at("file").get<std::string>(), static_cast<int>(line),
+          json.at("function").get<std::string>()};
 }
 
 Json range_json(const shape::Range& range) { return {range.lo, range.hi}; }
@@ -90,8 +93,10 @@ Origin read(const Json& json) {
   for (const Json& dim : json.at("dims")) origin.dims.push_back(parse_dim(dim));
   for (const Json& guard : json.at("guards")) origin.guards.push_back(parse_guard(guard));
   for (const Json& item : json.at("assumptions")) {
-    origin.assumptions.push_back({item.at("value").get<std::string>(), parse_expected(item.at("expected")),
-                                  {parse_line(item.at("where")), item.at("module").get<std::string>()}});
+    origin.assumptions.push_back(
+        {item.at("value").get<std::string>(),
+         parse_expected(item.at("expected")),
+         {parse_line(item.at("where")), item.at("module").get<std::string>()}});
   }
   return origin;
 }

@@ -1,5 +1,6 @@
-// What a graph says and torch's schema has no place for: names of dimensions, inputs and outputs, guards, assumptions. It
-// travels as one text in the program's metadata, which torch keeps but does not read.
+// What a graph says and torch's schema has no place for: names of dimensions, inputs and outputs,
+// guards, assumptions. It travels as one text in the program's metadata, which torch keeps but does
+// not read.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ struct Origin {
     ir::Place place;
   };
   std::string graph;
-  std::vector<std::string> inputs;   // dotted paths, one a leaf
-  std::vector<std::string> outputs;  // the same
+  std::vector<std::string> inputs;                           // dotted paths, one a leaf
+  std::vector<std::string> outputs;                          // the same
   std::vector<std::pair<std::string, std::string>> symbols;  // {in the program, in the graph}
   std::vector<shape::Dim> dims;
   std::vector<shape::Guard> guards;

@@ -29,8 +29,9 @@ bool is_dense(const weights::Shape& shape, const std::vector<std::int64_t>& stri
 }
 
 /// The last element of a tensor that is not empty; nothing when that overflows.
-std::optional<std::uint64_t> last_element(const weights::Shape& shape, const std::vector<std::int64_t>& strides,
-                                   std::int64_t offset) {
+std::optional<std::uint64_t> last_element(const weights::Shape& shape,
+                                          const std::vector<std::int64_t>& strides,
+                                          std::int64_t offset) {
   std::uint64_t last = static_cast<std::uint64_t>(offset);
   for (std::size_t i = 0; i < shape.size(); ++i) {
     std::uint64_t step = 0;
@@ -44,8 +45,9 @@ std::optional<std::uint64_t> last_element(const weights::Shape& shape, const std
 }
 
 /// A dense copy of a strided tensor.
-std::vector<std::byte> gather(std::span<const std::byte> bytes, std::size_t width, const weights::Shape& shape,
-                              const std::vector<std::int64_t>& strides, std::uint64_t total) {
+std::vector<std::byte> gather(std::span<const std::byte> bytes, std::size_t width,
+                              const weights::Shape& shape, const std::vector<std::int64_t>& strides,
+                              std::uint64_t total) {
   std::vector<std::byte> result(total);
   std::vector<std::int64_t> index(shape.size(), 0);
   std::uint64_t from = 0;
@@ -63,14 +65,18 @@ std::vector<std::byte> gather(std::span<const std::byte> bytes, std::size_t widt
 
 }  // namespace
 
-PayloadReader::PayloadReader(const ZipArchive& archive, std::string root, std::shared_ptr<const MappedFile> file)
+PayloadReader::PayloadReader(const ZipArchive& archive, std::string root,
+                             std::shared_ptr<const MappedFile> file)
     : archive_(archive), root_(std::move(root)), file_(std::move(file)) {}
 
 Json PayloadReader::config(const std::string& name, const std::string& legacy) const {
   if (archive_.find(root_ + legacy) != nullptr && archive_.find(root_ + name) == nullptr) {
-    archive_.fail("its weights are pickled, as torch before 2.9 wrote them; load and save it with torch 2.9 or later");
+    archive_.fail(
+        "its weights are pickled, as torch before 2.9 wrote them; load and save it with torch 2.9 "
+        "or later");
   }
-  const Json json = parse_json(archive_.text(archive_.at(root_ + name)), {.name = archive_.name() + ", " + name});
+  const Json json =
+      parse_json(archive_.text(archive_.at(root_ + name)), {.name = archive_.name() + ", " + name});
   if (!json.is_object() || !json.contains("config") || !json["config"].is_object()) {
     archive_.fail(name + " lists no weights");
   }
@@ -84,20 +90,24 @@ PayloadReader::Record PayloadReader::record(const Json& config, const std::strin
   try {
     const Json& entry = *found;
     if (entry.at("use_pickle").get<bool>()) {
-      archive_.fail(fmt::format("weight {} is pickled, which only a tensor subclass needs", quote_text(name)));
+      archive_.fail(fmt::format("weight {} is pickled, which only a tensor subclass needs",
+                                quote_text(name)));
     }
     const Json& meta = entry.at("tensor_meta");
     Record record;
     record.path = root_ + folder + entry.at("path_name").get<std::string>();
     const auto dtype = dtype_of_scalar_type(read_integer(meta.at("dtype")));
-    if (!dtype) archive_.fail(fmt::format("weight {} has a dtype that is not known here", quote_text(name)));
+    if (!dtype)
+      archive_.fail(fmt::format("weight {} has a dtype that is not known here", quote_text(name)));
     record.dtype = *dtype;
     for (const Json& size : meta.at("sizes")) record.shape.push_back(plain_number(size));
     for (const Json& stride : meta.at("strides")) record.strides.push_back(plain_number(stride));
     record.offset = plain_number(meta.at("storage_offset"));
-    const bool sound = record.shape.size() == record.strides.size() && record.shape.size() <= kMostAxes &&
-                       record.offset >= 0 && weights::dense_bytes(record.dtype, record.shape).has_value();
-    if (!sound) archive_.fail(fmt::format("the sizes of weight {} make no sense", quote_text(name)));
+    const bool sound = record.shape.size() == record.strides.size() &&
+                       record.shape.size() <= kMostAxes && record.offset >= 0 &&
+                       weights::dense_bytes(record.dtype, record.shape).has_value();
+    if (!sound)
+      archive_.fail(fmt::format("the sizes of weight {} make no sense", quote_text(name)));
     return record;
   } catch (const Json::exception& error) {
     archive_.fail(fmt::format("weight {}: {}", quote_text(name), error.what()));
@@ -127,7 +137,8 @@ weights::Weight PayloadReader::load(const std::string& name, const Record& recor
   bytes = bytes.subspan(begin);
   if (!is_dense(record.shape, record.strides)) {
     // Repeated elements (stride 0) could make a small record into a huge weight.
-    if (total > entry.size) archive_.fail(fmt::format("weight {} is larger than its record", quote_text(name)));
+    if (total > entry.size)
+      archive_.fail(fmt::format("weight {} is larger than its record", quote_text(name)));
     owned = std::make_shared<const std::vector<std::byte>>(
         gather(bytes, width, record.shape, record.strides, total));
     bytes = *owned;
@@ -142,27 +153,31 @@ weights::Weight PayloadReader::load(const std::string& name, const Record& recor
   return weight;
 }
 
-void PayloadReader::check(const std::string& name, const Record& record, const ir::TensorType& type) const {
+void PayloadReader::check(const std::string& name, const Record& record,
+                          const ir::TensorType& type) const {
   const std::vector<shape::Int> shape(record.shape.begin(), record.shape.end());
   if (record.dtype != type.dtype || shape != type.shape) {
-    archive_.fail(fmt::format("weight {} has another type than the program says", quote_text(name)));
+    archive_.fail(
+        fmt::format("weight {} has another type than the program says", quote_text(name)));
   }
 }
 
 void PayloadReader::read(const ir::Graph& graph, weights::WeightStore& store) const {
   const Json saved = config("data/weights/model_weights_config.json", "data/weights/model.pt");
-  const Json constants = config("data/constants/model_constants_config.json", "data/constants/model.pt");
+  const Json constants =
+      config("data/constants/model_constants_config.json", "data/constants/model.pt");
   std::vector<std::pair<Record, std::string>> known;
   std::unordered_map<std::string, std::vector<std::size_t>> by_path;
   for (const ir::ValueId id : graph.weights) {
     const ir::Value& value = graph.value(id);
-    const bool in_checkpoint =
-        value.weight_kind == ir::WeightKind::parameter || value.weight_kind == ir::WeightKind::buffer;
+    const bool in_checkpoint = value.weight_kind == ir::WeightKind::parameter ||
+                               value.weight_kind == ir::WeightKind::buffer;
     const Record found = in_checkpoint ? record(saved, "data/weights/", value.name)
                                        : record(constants, "data/constants/", value.name);
     check(value.name, found, value.tensor());
     std::vector<std::size_t>& same_path = by_path[found.path];
-    const auto tied = std::ranges::find_if(same_path, [&](std::size_t i) { return known[i].first == found; });
+    const auto tied =
+        std::ranges::find_if(same_path, [&](std::size_t i) { return known[i].first == found; });
     if (tied != same_path.end()) {
       store.add_alias(value.name, known[*tied].second);
       continue;

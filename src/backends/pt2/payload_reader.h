@@ -1,4 +1,5 @@
-// The weights of an archive: where each lies, and their bytes, in place where the archive stores them so.
+// The weights of an archive: where each lies, and their bytes, in place where the archive stores
+// them so.
 #pragma once
 
 #include <memory>
@@ -15,9 +16,11 @@ namespace modelport::pt2 {
 class PayloadReader {
  public:
   /// `root` is the archive's folder with a slash; `file` holds the archive's bytes, if a file does.
-  PayloadReader(const ZipArchive& archive, std::string root, std::shared_ptr<const MappedFile> file);
+  PayloadReader(const ZipArchive& archive, std::string root,
+                std::shared_ptr<const MappedFile> file);
 
-  /// Adds the weights of the graph to the store. Throws ExportError with all that are missing or cannot be read.
+  /// Adds the weights of the graph to the store. Throws ExportError with all that are missing or
+  /// cannot be read.
   void read(const ir::Graph& graph, weights::WeightStore& store) const;
 
  private:

@@ -35,10 +35,11 @@ std::string weight_spec(const ir::Value& weight, std::string_view name) {
       return fmt::format("{{\"parameter\": {{\"arg\": {}, \"parameter_name\": {}}}}}", arg, quoted);
     case ir::WeightKind::buffer:
     case ir::WeightKind::buffer_not_saved:
-      return fmt::format("{{\"buffer\": {{\"arg\": {}, \"buffer_name\": {}, \"persistent\": {}}}}}", arg, quoted,
-                         weight.weight_kind == ir::WeightKind::buffer);
+      return fmt::format("{{\"buffer\": {{\"arg\": {}, \"buffer_name\": {}, \"persistent\": {}}}}}",
+                         arg, quoted, weight.weight_kind == ir::WeightKind::buffer);
     case ir::WeightKind::constant:
-      return fmt::format("{{\"tensor_constant\": {{\"arg\": {}, \"tensor_constant_name\": {}}}}}", arg, quoted);
+      return fmt::format("{{\"tensor_constant\": {{\"arg\": {}, \"tensor_constant_name\": {}}}}}",
+                         arg, quoted);
   }
   throw InternalError("an unknown kind of weight");
 }
@@ -56,8 +57,8 @@ std::string where_text(const SourceLine& where) {
 
 void ProgramWriter::add_weights() {
   // Torch puts parameters first, then buffers, then constants.
-  constexpr std::array kOrder{ir::WeightKind::parameter, ir::WeightKind::buffer, ir::WeightKind::buffer_not_saved,
-                              ir::WeightKind::constant};
+  constexpr std::array kOrder{ir::WeightKind::parameter, ir::WeightKind::buffer,
+                              ir::WeightKind::buffer_not_saved, ir::WeightKind::constant};
   for (const ir::WeightKind kind : kOrder) {
     for (const ir::ValueId id : graph_.weights) {
       const ir::Value& weight = graph_.value(id);
@@ -84,7 +85,8 @@ void ProgramWriter::add_inputs() {
       continue;
     }
     const ir::ValueId* id = graph_.find_input(leaf.name);
-    if (id == nullptr) throw InternalError("the signature names an input that the graph lacks: " + leaf.name);
+    if (id == nullptr)
+      throw InternalError("the signature names an input that the graph lacks: " + leaf.name);
     add_input(*id);
   }
 }
@@ -113,11 +115,13 @@ void ProgramWriter::add_constant(const signature::Leaf& leaf) {
     value = "{\"as_none\": true}";
   }
   append_item(inputs_, value);
-  append_item(input_specs_, fmt::format("{{\"constant_input\": {{\"name\": \"{}\", \"value\": {}}}}}",
-                                        text_.names().fresh(leaf.name), value));
+  append_item(input_specs_,
+              fmt::format("{{\"constant_input\": {{\"name\": \"{}\", \"value\": {}}}}}",
+                          text_.names().fresh(leaf.name), value));
 }
 
-/// What torch's own test of inputs leaves out: sizes that depend on several symbols, and a least size of two.
+/// What torch's own test of inputs leaves out: sizes that depend on several symbols, and a least
+/// size of two.
 void ProgramWriter::add_input_checks() {
   for (const ir::ValueId id : graph_.inputs) {
     const ir::Value& input = graph_.value(id);
@@ -125,14 +129,16 @@ void ProgramWriter::add_input_checks() {
     if (tensor == nullptr) continue;
     for (std::size_t axis = 0; axis < tensor->shape.size(); ++axis) {
       const shape::Int& size = tensor->shape[axis];
-      numbers_.require_size(names_[id.index], static_cast<std::int64_t>(axis), size,
-                            fmt::format("Guard failed: {}.shape[{}] == {}", input.name, axis, shape::print(size)));
+      numbers_.require_size(
+          names_[id.index], static_cast<std::int64_t>(axis), size,
+          fmt::format("Guard failed: {}.shape[{}] == {}", input.name, axis, shape::print(size)));
     }
   }
   for (const auto& [name, symbol] : symbols_.all()) {
     const SymExpr tree = symbol_expr(name, symbol.kind);
     if (symbol.from_data || symbol.range.lo != 2 || !numbers_.knows(tree)) continue;
-    numbers_.require(make_expr(SymOp::ge, {tree, integer_expr(2)}), fmt::format("Guard failed: {} >= 2", name));
+    numbers_.require(make_expr(SymOp::ge, {tree, integer_expr(2)}),
+                     fmt::format("Guard failed: {} >= 2", name));
   }
 }
 
@@ -142,7 +148,8 @@ void ProgramWriter::add_guards() {
     if (guard_written_[i] || guard.effect != shape::Guard::Effect::kept) continue;
     const SymExpr tree = to_tree(guard.condition, symbols_.kinds());
     if (!numbers_.knows(tree)) continue;  // on what the data decides: again at the end
-    numbers_.require(tree, fmt::format("Guard failed: {}{}", shape::print(guard.condition), where_text(guard.where)));
+    numbers_.require(tree, fmt::format("Guard failed: {}{}", shape::print(guard.condition),
+                                       where_text(guard.where)));
     guard_written_[i] = true;
   }
 }
@@ -178,8 +185,10 @@ void ProgramWriter::add_assumptions() {
     stop.name = text_.names().fresh("_assert_async");
     append_input(stop.inputs, "self", compare.outputs);
     std::string message = "{\"as_string\": ";
-    append_string(message, "The model branches on its data, and these inputs take the branch that was not captured" +
-                               where_text(graph_.place(assumption.place).where));
+    append_string(
+        message,
+        "The model branches on its data, and these inputs take the branch that was not captured" +
+            where_text(graph_.place(assumption.place).where));
     message += '}';
     append_input(stop.inputs, "assert_msg", message);
     text_.add(stop);

@@ -1,4 +1,5 @@
-// Outputs, writes to buffers, the structure of the call, and what our own reader wants to know besides.
+// Outputs, writes to buffers, the structure of the call, and what our own reader wants to know
+// besides.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +32,8 @@ ir::ValueId memory_of(const ir::Graph& graph, ir::ValueId id) {
 constexpr std::string_view kLeaf = "{\"type\": null, \"context\": null, \"children_spec\": []}";
 
 std::string tuple_spec(std::string_view children) {
-  return fmt::format("{{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [{}]}}", children);
+  return fmt::format(
+      "{{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [{}]}}", children);
 }
 
 std::string leaves(std::size_t count) {
@@ -52,18 +54,20 @@ std::string string_list(const std::vector<std::string>& texts) {
 std::string flat_inputs(const std::vector<std::string>& names) {
   std::string context;
   append_string(context, string_list(names));
-  const std::string keywords = fmt::format("{{\"type\": \"builtins.dict\", \"context\": {}, \"children_spec\": [{}]}}",
-                                           context, leaves(names.size()));
+  const std::string keywords =
+      fmt::format("{{\"type\": \"builtins.dict\", \"context\": {}, \"children_spec\": [{}]}}",
+                  context, leaves(names.size()));
   return "[1, " + tuple_spec(tuple_spec("") + ", " + keywords) + "]";
 }
 
 }  // namespace
 
-/// Torch copies into the buffers when the program has run, so a value that shares memory with one of them is copied
-/// before that.
+/// Torch copies into the buffers when the program has run, so a value that shares memory with one
+/// of them is copied before that.
 std::string ProgramWriter::safe_from_writes(ir::ValueId id) {
   const ir::ValueId memory = memory_of(graph_, id);
-  const bool written = std::ranges::any_of(graph_.mutations, [&](const auto& m) { return m.buffer == memory; });
+  const bool written =
+      std::ranges::any_of(graph_.mutations, [&](const auto& m) { return m.buffer == memory; });
   if (!written) return names_[id.index];
   NodeText node;
   node.target = "torch.ops.aten.clone.default";
@@ -87,9 +91,10 @@ void ProgramWriter::add_mutations() {
     std::string target;
     append_string(target, buffer.name);
     append_item(outputs_, fmt::format("{{\"as_tensor\": {{\"name\": {}}}}}", name));
-    append_item(output_specs_,
-                fmt::format("{{\"{0}_mutation\": {{\"arg\": {{\"name\": {1}}}, \"{0}_name\": {2}}}}}",
-                            parameter ? "parameter" : "buffer", name, target));
+    append_item(
+        output_specs_,
+        fmt::format("{{\"{0}_mutation\": {{\"arg\": {{\"name\": {1}}}, \"{0}_name\": {2}}}}}",
+                    parameter ? "parameter" : "buffer", name, target));
   }
 }
 
@@ -108,7 +113,8 @@ void ProgramWriter::add_outputs() {
       continue;
     }
     const ir::Output* output = find(leaf.name);
-    if (output == nullptr) throw InternalError("the signature names an output that the graph lacks: " + leaf.name);
+    if (output == nullptr)
+      throw InternalError("the signature names an output that the graph lacks: " + leaf.name);
     add_output(output->value);
   }
 }
@@ -131,16 +137,18 @@ void ProgramWriter::add_output(const signature::Constant& constant) {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::monostate>) return {};
         if constexpr (std::is_same_v<T, std::int64_t>) return {shape::Int(value)};
-        if constexpr (!std::is_same_v<T, std::monostate> && !std::is_same_v<T, std::int64_t>) return {value};
+        if constexpr (!std::is_same_v<T, std::monostate> && !std::is_same_v<T, std::int64_t>)
+          return {value};
       },
       constant.value);
   if (arg.get<std::string>() != nullptr) {
-    throw ExportError(Diagnostic{.code = Code::unsupported_op,
-                                 .what = "a .pt2 program cannot return the text \"" + *arg.get<std::string>() + '"',
-                                 .where = {},
-                                 .module_path = {},
-                                 .notes = {},
-                                 .ways_out = {"leave it out of what the model returns"}});
+    throw ExportError(Diagnostic{
+        .code = Code::unsupported_op,
+        .what = "a .pt2 program cannot return the text \"" + *arg.get<std::string>() + '"',
+        .where = {},
+        .module_path = {},
+        .notes = {},
+        .ways_out = {"leave it out of what the model returns"}});
   }
   add_output(arg);
 }
@@ -160,7 +168,8 @@ std::string ProgramWriter::module_call_json() const {
     names = signature.argument_names;
   }
   std::string out_spec = signature.output_structure;
-  const std::size_t count = signature.outputs.empty() ? graph_.outputs.size() : signature.outputs.size();
+  const std::size_t count =
+      signature.outputs.empty() ? graph_.outputs.size() : signature.outputs.size();
   if (out_spec.empty()) out_spec = "[1, " + tuple_spec(leaves(count)) + "]";
   std::string json = "{\"inputs\": [], \"outputs\": [], \"in_spec\": ";
   append_string(json, in_spec);

@@ -1,5 +1,5 @@
-// models/model.json as a graph: types from the tables of values, numbers from their expressions instead of from the nodes
-// that compute them, in-place writes as new values.
+// models/model.json as a graph: types from the tables of values, numbers from their expressions
+// instead of from the nodes that compute them, in-place writes as new values.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,8 @@ class ProgramReader {
   void read_mutation(const std::string& kind, const Json& spec);
   void read_call(const Json& entry);
   void finish();
-  void unsupported(std::string what, ir::PlaceId place = {}, std::vector<std::string> ways_out = {});
+  void unsupported(std::string what, ir::PlaceId place = {},
+                   std::vector<std::string> ways_out = {});
   ir::ValueId define(const std::string& name, ir::ValueId id);
 
   // node_reader.cc
@@ -57,8 +58,10 @@ class ProgramReader {
   void read_node(const Json& node);
   void read_operator(std::string_view target, const Json& node);
   void read_wrapped(const Json& node);
-  bool read_in_place(std::string op, std::vector<ir::NamedArg> args, const Json& node, ir::PlaceId place);
-  void add_node(std::string op, std::vector<ir::NamedArg> args, const Json& node, ir::PlaceId place);
+  bool read_in_place(std::string op, std::vector<ir::NamedArg> args, const Json& node,
+                     ir::PlaceId place);
+  void add_node(std::string op, std::vector<ir::NamedArg> args, const Json& node,
+                ir::PlaceId place);
   std::vector<std::string> result_names(const Json& outputs) const;
   ir::Type result_type(const std::string& name);
   ir::PlaceId place_of(const Json& metadata);
@@ -96,10 +99,11 @@ class ProgramReader {
   std::unordered_map<std::string, std::int64_t> hints_;        // the same
   std::vector<std::string> symbols_;                           // torch's names, as they occur
   std::unordered_set<std::string> symbols_seen_;
-  std::unordered_map<std::string, SymExpr> expressions_;       // by text
-  std::unordered_map<std::uint32_t, int> sharers_;             // values by how many views share their memory
-  std::unordered_map<std::uint32_t, ir::ValueId> memory_;      // of a view: the value it is a view of
-  std::unordered_map<std::uint32_t, ir::ValueId> written_;     // of a changed value: the weight or input it was
+  std::unordered_map<std::string, SymExpr> expressions_;  // by text
+  std::unordered_map<std::uint32_t, int> sharers_;  // values by how many views share their memory
+  std::unordered_map<std::uint32_t, ir::ValueId> memory_;  // of a view: the value it is a view of
+  std::unordered_map<std::uint32_t, ir::ValueId>
+      written_;  // of a changed value: the weight or input it was
 };
 
 }  // namespace modelport::pt2

@@ -12,7 +12,8 @@
 namespace modelport::pt2 {
 namespace {
 
-/// "aten.add.Tensor" is "torch.ops.aten.add.Tensor", "aten.linear" is "torch.ops.aten.linear.default".
+/// "aten.add.Tensor" is "torch.ops.aten.add.Tensor", "aten.linear" is
+/// "torch.ops.aten.linear.default".
 std::string target_of(std::string_view op) {
   std::string target = "torch.ops.";
   target += op;
@@ -20,15 +21,18 @@ std::string target_of(std::string_view op) {
   return target;
 }
 
-bool usable_in_stack(std::string_view path) { return path.find_first_of(",;[]()") == std::string_view::npos; }
+bool usable_in_stack(std::string_view path) {
+  return path.find_first_of(",;[]()") == std::string_view::npos;
+}
 
 std::string metadata_json(const ir::Place& place) {
   std::string json = "{";
   if (place.where.known()) {
     json += "\"stack_trace\": ";
     // Torch shows a trace only if a line of code follows; the module says more than nothing.
-    append_string(json, fmt::format("File \"{}\", line {}, in {}\n    # {}", place.where.file, place.where.line,
-                                    place.where.function, place.module_path.empty() ? "model" : place.module_path));
+    append_string(json, fmt::format("File \"{}\", line {}, in {}\n    # {}", place.where.file,
+                                    place.where.line, place.where.function,
+                                    place.module_path.empty() ? "model" : place.module_path));
   }
   if (!place.module_path.empty() && usable_in_stack(place.module_path)) {
     if (json.size() > 1) json += ", ";
@@ -45,7 +49,9 @@ std::string tensor_type_json(const ir::TensorType& type, Symbols& symbols) {
   std::string json = fmt::format("{{\"dtype\": {}, \"sizes\": [", scalar_type(type.dtype));
   JsonItems sizes(json);
   for (const shape::Int& size : type.shape) sizes.next() += symbols.size_json(size);
-  json += "], \"requires_grad\": false, \"device\": {\"type\": \"cpu\", \"index\": null}, \"strides\": [";
+  json +=
+      "], \"requires_grad\": false, \"device\": {\"type\": \"cpu\", \"index\": null}, \"strides\": "
+      "[";
   std::vector<shape::Int> strides(type.shape.size(), 1);
   for (std::size_t i = type.shape.size(); i-- > 1;) {
     strides[i - 1] = type.shape[i] == shape::Int(0) ? strides[i] : strides[i] * type.shape[i];
@@ -76,14 +82,19 @@ std::string ProgramWriter::write() {
   add_outputs();
   std::string json = "{\"graph_module\": {\"graph\": ";
   json += text_.finish(inputs_, outputs_);
-  json += ", \"signature\": {\"input_specs\": [" + input_specs_ + "], \"output_specs\": [" + output_specs_ + "]}";
+  json += ", \"signature\": {\"input_specs\": [" + input_specs_ + "], \"output_specs\": [" +
+          output_specs_ + "]}";
   json += ", \"module_call_graph\": [{\"fqn\": \"\", \"signature\": " + module_call_json() + "}]";
   json += ", \"metadata\": {\"modelport\": ";
   append_string(json, origin_json());
-  json += "}, \"treespec_namedtuple_fields\": {}}, \"opset_version\": {\"aten\": 10}, \"range_constraints\": ";
+  json +=
+      "}, \"treespec_namedtuple_fields\": {}}, \"opset_version\": {\"aten\": 10}, "
+      "\"range_constraints\": ";
   json += ranges_json();
   // The schema of torch 2.13; a minor number more or less does not matter to its loader.
-  json += ", \"schema_version\": {\"major\": 8, \"minor\": 20}, \"verifiers\": [\"TRAINING\"], \"torch_version\": ";
+  json +=
+      ", \"schema_version\": {\"major\": 8, \"minor\": 20}, \"verifiers\": [\"TRAINING\"], "
+      "\"torch_version\": ";
   append_string(json, request_.torch_version);
   json += ", \"guards_code\": []}";
   return json;
@@ -137,12 +148,15 @@ void ProgramWriter::append_inputs(NodeText& text, const ir::Node& node, const op
     arg.clear();
     arguments_.append(arg, *given, parameter.type);
     const bool by_name = gap || parameter.keyword_only;
-    append_input(text.inputs, parameter.name, arg, by_name ? Passing::keyword : Passing::positional);
+    append_input(text.inputs, parameter.name, arg,
+                 by_name ? Passing::keyword : Passing::positional);
   }
 }
 
-void ProgramWriter::append_outputs(NodeText& text, const ir::Node& node, const ops::Schema* schema) {
-  const bool list = schema != nullptr && schema->returns.size() == 1 && schema->returns[0].ends_with("[]");
+void ProgramWriter::append_outputs(NodeText& text, const ir::Node& node,
+                                   const ops::Schema* schema) {
+  const bool list =
+      schema != nullptr && schema->returns.size() == 1 && schema->returns[0].ends_with("[]");
   const bool one = node.results.size() == 1 && !list;
   JsonItems items(text.outputs);
   if (list) text.outputs += "{\"as_tensors\": [";
@@ -177,9 +191,10 @@ std::string ProgramWriter::ranges_json() const {
     const std::int64_t lo = truth ? 0 : symbol.range.lo;
     const std::int64_t hi = truth ? 1 : symbol.range.hi;
     const std::int64_t least = symbol.from_data ? shape::Range::kUnboundedBelow : 0;
-    items.next() += fmt::format("\"{}\": {{\"min_val\": {}, \"max_val\": {}}}", symbol.name,
-                                lo <= least && least != 0 ? "null" : std::to_string(std::max(lo, least)),
-                                hi == shape::Range::kUnbounded ? "null" : std::to_string(hi));
+    items.next() +=
+        fmt::format("\"{}\": {{\"min_val\": {}, \"max_val\": {}}}", symbol.name,
+                    lo <= least && least != 0 ? "null" : std::to_string(std::max(lo, least)),
+                    hi == shape::Range::kUnbounded ? "null" : std::to_string(hi));
   }
   json += '}';
   return json;

@@ -1,4 +1,5 @@
-// models/model.json: the nodes of the graph, the types of their values, and what is an input, a weight, an output.
+// models/model.json: the nodes of the graph, the types of their values, and what is an input, a
+// weight, an output.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@
 
 namespace modelport::pt2 {
 
-/// The type of a dense tensor. `sizes` may introduce symbols, so types are written in the order torch reads them.
+/// The type of a dense tensor. `sizes` may introduce symbols, so types are written in the order
+/// torch reads them.
 std::string tensor_type_json(const ir::TensorType& type, Symbols& symbols);
 
 class ProgramWriter {

@@ -20,7 +20,9 @@ std::string root_of(const ZipArchive& archive) {
     const std::string root = entry.name.substr(0, entry.name.size() - kProgram.size());
     if (root.empty() || root.ends_with('/')) return root;
   }
-  archive.fail("it holds no models/model.json; only archives of torch.export.save with one program are read");
+  archive.fail(
+      "it holds no models/model.json; only archives of torch.export.save with one program are "
+      "read");
 }
 
 Pt2Program read_archive(std::span<const std::byte> bytes, const std::string& name,
@@ -28,8 +30,9 @@ Pt2Program read_archive(std::span<const std::byte> bytes, const std::string& nam
   const ZipArchive archive(bytes, name);
   const std::string root = root_of(archive);
   const std::string text = archive.text(archive.at(root + std::string(kProgram)));
-  const Json program = parse_json(text, {.name = fmt::format("{}, {}", name, kProgram),
-                                         .ways_out = {"save the program again with torch.export.save"}});
+  const Json program =
+      parse_json(text, {.name = fmt::format("{}, {}", name, kProgram),
+                        .ways_out = {"save the program again with torch.export.save"}});
   try {
     ProgramReader reader(program);
     reader.read();

@@ -18,8 +18,8 @@ struct Pt2Program {
   weights::WeightStore weights;  // stored weights stay in the mapped file
 };
 
-/// Throws ExportError: Code::bad_file for a file that is damaged, Code::unsupported_op with everything in the program
-/// that a graph cannot hold.
+/// Throws ExportError: Code::bad_file for a file that is damaged, Code::unsupported_op with
+/// everything in the program that a graph cannot hold.
 Pt2Program read_pt2(const std::filesystem::path& path);
 /// The same for bytes in memory, which must outlive the weights. `name` is what messages call them.
 Pt2Program read_pt2(std::span<const std::byte> archive, const std::string& name);

@@ -102,7 +102,8 @@ SymKind kind_of(SymOp op, const std::vector<SymExpr>& args) {
     case SymOp::abs:
       break;
   }
-  const bool real = std::ranges::any_of(args, [](const SymExpr& a) { return a.kind == SymKind::real; });
+  const bool real =
+      std::ranges::any_of(args, [](const SymExpr& a) { return a.kind == SymKind::real; });
   const bool negative_power = op == SymOp::pow && args.size() == 2 && args[1].integer < 0;
   return real || negative_power ? SymKind::real : SymKind::integer;
 }

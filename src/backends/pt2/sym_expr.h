@@ -1,5 +1,6 @@
-// Symbolic numbers as trees, for the two notations a program uses: nodes that compute them, and sympy's text. The trees
-// come from the text form of shape's expressions or from sympy's, and go to either.
+// Symbolic numbers as trees, for the two notations a program uses: nodes that compute them, and
+// sympy's text. The trees come from the text form of shape's expressions or from sympy's, and go to
+// either.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +86,8 @@ shape::Bool to_bool(const SymExpr& x);
 /// One line that is the same for the same tree.
 std::string key_of(const SymExpr& x);
 
-/// How an operator is called in shape's text form ("" where it is an infix operator) and in sympy's.
+/// How an operator is called in shape's text form ("" where it is an infix operator) and in
+/// sympy's.
 struct SymOpFacts {
   SymOp op;
   std::string_view text;
@@ -95,8 +97,8 @@ const SymOpFacts& facts_of(SymOp op);
 const SymOpFacts* find_by_text(std::string_view text);
 const SymOpFacts* find_by_sympy(std::string_view name);
 
-/// Parses Python's notation ("2*batch*seq + seq//2 - 1", "float(seq)**-0.5", "seq >= 2 and batch != 1"), in which shape
-/// prints. Throws ExportError (Code::bad_text).
+/// Parses Python's notation ("2*batch*seq + seq//2 - 1", "float(seq)**-0.5", "seq >= 2 and batch !=
+/// 1"), in which shape prints. Throws ExportError (Code::bad_text).
 SymExpr parse_sym(std::string_view text, const SymKinds& kinds);
 
 }  // namespace modelport::pt2

@@ -96,7 +96,8 @@ std::string_view argument_name(std::size_t index) {
 void SymOperand::append_argument(std::string& out) const {
   if (name.empty()) return append_item(out);
   constexpr std::string_view kKinds[] = {"as_sym_int", "as_sym_float", "as_sym_bool"};
-  out += fmt::format("{{\"{}\": {{\"as_name\": \"{}\"}}}}", kKinds[static_cast<int>(value.kind)], name);
+  out += fmt::format("{{\"{}\": {{\"as_name\": \"{}\"}}}}", kKinds[static_cast<int>(value.kind)],
+                     name);
 }
 
 void SymOperand::append_item(std::string& out) const {
@@ -126,7 +127,8 @@ void SymNodes::learn_size(const std::string& tensor, std::int64_t axis, const sh
   for (const std::string& symbol : symbols) {
     const shape::Int rest = shape::substitute(size, {{symbol, 0}});
     const shape::Int factor = shape::substitute(size, {{symbol, 1}}) - rest;
-    const bool linear = factor.constant().value_or(0) > 0 && size == factor * shape::Int::symbol(symbol) + rest;
+    const bool linear =
+        factor.constant().value_or(0) > 0 && size == factor * shape::Int::symbol(symbol) + rest;
     if (linear) sources_.try_emplace(symbol, Source{tensor, axis, size});
   }
 }
@@ -148,7 +150,8 @@ bool SymNodes::knows(const SymExpr& x) const {
 
 SymOperand SymNodes::operand(const shape::Int& x) {
   if (const auto number = x.constant()) return {integer_expr(*number), ""};
-  if (const auto known = known_integers_.find(x); known != known_integers_.end()) return known->second;
+  if (const auto known = known_integers_.find(x); known != known_integers_.end())
+    return known->second;
   SymOperand result = operand(to_tree(x, symbols_.kinds()));
   known_integers_.emplace(x, result);
   return result;
@@ -178,8 +181,10 @@ SymOperand SymNodes::solve(const SymExpr& symbol, const Source& source) {
   if (source.size.as_symbol()) return read_size(source.tensor, source.axis, symbol);
   const shape::Int rest = shape::substitute(source.size, {{symbol.name, 0}});
   const shape::Int factor = shape::substitute(source.size, {{symbol.name, 1}}) - rest;
-  const SymOperand size = read_size(source.tensor, source.axis, to_tree(source.size, symbols_.kinds()));
-  const SymOperand part = call("_operator.sub", to_tree(source.size - rest, symbols_.kinds()), {size, operand(rest)});
+  const SymOperand size =
+      read_size(source.tensor, source.axis, to_tree(source.size, symbols_.kinds()));
+  const SymOperand part =
+      call("_operator.sub", to_tree(source.size - rest, symbols_.kinds()), {size, operand(rest)});
   return call("_operator.floordiv", symbol, {part, operand(factor)});
 }
 
@@ -198,7 +203,8 @@ SymOperand SymNodes::read_size(const std::string& tensor, std::int64_t axis, con
   return result;
 }
 
-SymOperand SymNodes::call(std::string_view target, const SymExpr& value, const std::vector<SymOperand>& args) {
+SymOperand SymNodes::call(std::string_view target, const SymExpr& value,
+                          const std::vector<SymOperand>& args) {
   NodeText node;
   node.target = target;
   node.name = graph_.names().fresh(stem(target));
@@ -210,7 +216,8 @@ SymOperand SymNodes::call(std::string_view target, const SymExpr& value, const s
   SymOperand result{value, node.name};
   result.append_argument(node.outputs);
   const bool certain = holds_ && value.kind == SymKind::boolean;
-  graph_.add_number(value.kind, node.name, certain ? "{\"as_bool\": true}" : symbols_.value_json(value));
+  graph_.add_number(value.kind, node.name,
+                    certain ? "{\"as_bool\": true}" : symbols_.value_json(value));
   graph_.add(node);
   return result;
 }
@@ -242,13 +249,14 @@ SymOperand SymNodes::fold(const SymExpr& x) {
   return result;
 }
 
-/// Python's round is no function that torch's loader finds: floor(x + 0.5), less one where that is odd and x lay exactly
-/// between two integers.
+/// Python's round is no function that torch's loader finds: floor(x + 0.5), less one where that is
+/// odd and x lay exactly between two integers.
 SymOperand SymNodes::rounded(const SymExpr& x) {
   const SymExpr moved = make_expr(SymOp::add, {x.args[0], real_expr(0.5)});
   const SymExpr up = make_expr(SymOp::floor, {moved});
   const SymExpr tie = make_expr(SymOp::eq, {make_expr(SymOp::to_float, {up}), moved});
-  const SymExpr odd = make_expr(SymOp::eq, {make_expr(SymOp::mod, {up, integer_expr(2)}), integer_expr(1)});
+  const SymExpr odd =
+      make_expr(SymOp::eq, {make_expr(SymOp::mod, {up, integer_expr(2)}), integer_expr(1)});
   const SymExpr less = make_expr(SymOp::sub, {up, integer_expr(1)});
   return operand(make_expr(SymOp::select, {make_expr(SymOp::logical_and, {tie, odd}), less, up}));
 }
@@ -256,7 +264,8 @@ SymOperand SymNodes::rounded(const SymExpr& x) {
 /// Functions that torch's verifier refuses on numbers are computed on a tensor without axes.
 SymOperand SymNodes::through_tensor(const SymExpr& x) {
   constexpr std::string_view kType =
-      "{\"dtype\": 8, \"sizes\": [], \"requires_grad\": false, \"device\": {\"type\": \"cpu\", \"index\": null}, "
+      "{\"dtype\": 8, \"sizes\": [], \"requires_grad\": false, \"device\": {\"type\": \"cpu\", "
+      "\"index\": null}, "
       "\"strides\": [], \"storage_offset\": {\"as_int\": 0}, \"layout\": 7}";
   const SymOperand inner = operand(x.args[0]);
   NodeText wrap;
@@ -318,7 +327,8 @@ void SymNodes::require_size(const std::string& tensor, std::int64_t axis, const 
   const bool torch_checks = symbols.size() < 2;
   const bool solved_from_it = std::ranges::any_of(symbols, [&](const std::string& symbol) {
     const auto source = sources_.find(symbol);
-    return source != sources_.end() && source->second.tensor == tensor && source->second.axis == axis;
+    return source != sources_.end() && source->second.tensor == tensor &&
+           source->second.axis == axis;
   });
   if (torch_checks || solved_from_it) return;
   const SymExpr tree = to_tree(size, symbols_.kinds());

@@ -1,5 +1,5 @@
-// Nodes that compute symbolic numbers when the program runs: sizes of tensors, and arithmetic on them. Each distinct
-// number is computed once, before its first use.
+// Nodes that compute symbolic numbers when the program runs: sizes of tensors, and arithmetic on
+// them. Each distinct number is computed once, before its first use.
 #pragma once
 
 #include <optional>
@@ -41,7 +41,8 @@ class SymNodes {
   /// Stops the program with the message where the condition does not hold.
   void require(const SymExpr& condition, const std::string& message);
   /// The same for a size that is an expression of several symbols; torch itself tests the others.
-  void require_size(const std::string& tensor, std::int64_t axis, const shape::Int& size, const std::string& message);
+  void require_size(const std::string& tensor, std::int64_t axis, const shape::Int& size,
+                    const std::string& message);
 
  private:
   struct Source {
@@ -59,12 +60,13 @@ class SymNodes {
   SymOperand rounded(const SymExpr& x);
   SymOperand through_tensor(const SymExpr& x);
   void stop_unless(const SymOperand& truth, const std::string& message);
-  SymOperand call(std::string_view target, const SymExpr& value, const std::vector<SymOperand>& args);
+  SymOperand call(std::string_view target, const SymExpr& value,
+                  const std::vector<SymOperand>& args);
 
   GraphText& graph_;
   Symbols& symbols_;
   std::unordered_map<std::string, Source> sources_;
-  std::unordered_map<std::string, SymOperand> known_;                 // by key of the tree
+  std::unordered_map<std::string, SymOperand> known_;                // by key of the tree
   std::unordered_map<shape::Int, SymOperand, Hash> known_integers_;  // the same, found faster
   std::unordered_set<std::string> solving_;
   bool holds_ = false;  // while a condition is written that is known to hold for admissible inputs

@@ -22,11 +22,12 @@ struct Infix {
   SymOp op;
 };
 // Longer ones first where one begins with another.
-constexpr std::array kComparisons{Infix{"==", SymOp::eq}, Infix{"!=", SymOp::ne}, Infix{"<=", SymOp::le},
-                                  Infix{">=", SymOp::ge}, Infix{"<", SymOp::lt},  Infix{">", SymOp::gt}};
+constexpr std::array kComparisons{Infix{"==", SymOp::eq}, Infix{"!=", SymOp::ne},
+                                  Infix{"<=", SymOp::le}, Infix{">=", SymOp::ge},
+                                  Infix{"<", SymOp::lt},  Infix{">", SymOp::gt}};
 constexpr std::array kSums{Infix{"+", SymOp::add}, Infix{"-", SymOp::sub}};
-constexpr std::array kProducts{Infix{"//", SymOp::floor_div}, Infix{"/", SymOp::true_div}, Infix{"%", SymOp::mod},
-                               Infix{"*", SymOp::mul}};
+constexpr std::array kProducts{Infix{"//", SymOp::floor_div}, Infix{"/", SymOp::true_div},
+                               Infix{"%", SymOp::mod}, Infix{"*", SymOp::mul}};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) {
@@ -198,7 +199,8 @@ class Parser {
     const char* end = text_.data() + text_.size();
     std::int64_t whole = 0;
     const auto [whole_end, whole_error] = std::from_chars(begin, end, whole);
-    const bool fraction = whole_end != end && (*whole_end == '.' || *whole_end == 'e' || *whole_end == 'E');
+    const bool fraction =
+        whole_end != end && (*whole_end == '.' || *whole_end == 'e' || *whole_end == 'E');
     if (whole_error == std::errc() && !fraction) {
       at_ += static_cast<std::size_t>(whole_end - begin);
       return integer_expr(whole);
@@ -219,6 +221,8 @@ class Parser {
 
 }  // namespace
 
-SymExpr parse_sym(std::string_view text, const SymKinds& kinds) { return Parser(text, kinds).all(); }
+SymExpr parse_sym(std::string_view text, const SymKinds& kinds) {
+  return Parser(text, kinds).all();
+}
 
 }  // namespace modelport::pt2

@@ -10,12 +10,13 @@ namespace modelport::pt2 {
 namespace {
 
 [[noreturn]] void does_not_fit(std::string_view what) {
-  throw ExportError(Diagnostic{.code = Code::bad_file,
-                               .what = "a symbolic number that this program cannot hold: " + std::string(what),
-                               .where = {},
-                               .module_path = {},
-                               .notes = {},
-                               .ways_out = {"export the model with modelport.capture instead"}});
+  throw ExportError(
+      Diagnostic{.code = Code::bad_file,
+                 .what = "a symbolic number that this program cannot hold: " + std::string(what),
+                 .where = {},
+                 .module_path = {},
+                 .notes = {},
+                 .ways_out = {"export the model with modelport.capture instead"}});
 }
 
 template <class Number, class Convert, class Combine>
@@ -33,8 +34,8 @@ const SymExpr& argument(const SymExpr& x, std::size_t index) {
 
 shape::Int power(const SymExpr& x) {
   const SymExpr& exponent = argument(x, 1);
-  const bool usable = exponent.op == SymOp::number && exponent.kind == SymKind::integer && exponent.integer >= 0 &&
-                      exponent.integer <= 64;
+  const bool usable = exponent.op == SymOp::number && exponent.kind == SymKind::integer &&
+                      exponent.integer >= 0 && exponent.integer <= 64;
   if (!usable) does_not_fit("a power with a symbolic exponent");
   return shape::pow(to_int(argument(x, 0)), exponent.integer);
 }
@@ -126,9 +127,11 @@ shape::Int to_int(const SymExpr& x) {
     case SymOp::pow:
       return power(x);
     case SymOp::min:
-      return fold<shape::Int>(x, to_int, [](const auto& a, const auto& b) { return shape::min(a, b); });
+      return fold<shape::Int>(x, to_int,
+                              [](const auto& a, const auto& b) { return shape::min(a, b); });
     case SymOp::max:
-      return fold<shape::Int>(x, to_int, [](const auto& a, const auto& b) { return shape::max(a, b); });
+      return fold<shape::Int>(x, to_int,
+                              [](const auto& a, const auto& b) { return shape::max(a, b); });
     case SymOp::abs: {
       const shape::Int inner = to_int(argument(x, 0));
       return shape::max(inner, -inner);
@@ -154,13 +157,14 @@ shape::Real to_real(const SymExpr& x) {
   if (x.op == SymOp::symbol && x.kind == SymKind::real) return shape::Real::data(x.name);
   if (x.op == SymOp::to_float) return to_real(argument(x, 0));
   if (x.op == SymOp::select) {
-    return shape::Real::select(to_bool(argument(x, 0)), to_real(argument(x, 1)), to_real(argument(x, 2)));
+    return shape::Real::select(to_bool(argument(x, 0)), to_real(argument(x, 1)),
+                               to_real(argument(x, 2)));
   }
   const auto op = real_op(x.op);
   if (!op) does_not_fit(std::string(facts_of(x.op).sympy) + " where a float belongs");
   if (x.args.size() == 1) return shape::Real::unary(*op, to_real(x.args[0]));
-  return fold<shape::Real>(x, to_real,
-                           [&](const auto& a, const auto& b) { return shape::Real::binary(*op, a, b); });
+  return fold<shape::Real>(
+      x, to_real, [&](const auto& a, const auto& b) { return shape::Real::binary(*op, a, b); });
 }
 
 shape::Bool to_bool(const SymExpr& x) {
@@ -177,7 +181,8 @@ shape::Bool to_bool(const SymExpr& x) {
   if (!op) does_not_fit("a number where a truth value belongs");
   const SymExpr& a = argument(x, 0);
   const SymExpr& b = argument(x, 1);
-  if (a.kind == SymKind::integer && b.kind == SymKind::integer) return shape::Bool::compare(*op, to_int(a), to_int(b));
+  if (a.kind == SymKind::integer && b.kind == SymKind::integer)
+    return shape::Bool::compare(*op, to_int(a), to_int(b));
   return shape::Bool::compare(*op, to_real(a), to_real(b));
 }
 

@@ -15,12 +15,17 @@ bool is_symbol_name(std::string_view name) {
   const auto usable = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
-  return !name.empty() && name.size() < 100 && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, usable);
+  return !name.empty() && name.size() < 100 && !(name[0] >= '0' && name[0] <= '9') &&
+         std::ranges::all_of(name, usable);
 }
 
 /// Torch tells the kinds of symbols apart by how their names begin.
-bool is_real(std::string_view torch_name) { return torch_name.starts_with("zuf") || torch_name.starts_with("zf"); }
-bool is_from_data(std::string_view torch_name) { return torch_name.starts_with('u') || torch_name.starts_with("zuf"); }
+bool is_real(std::string_view torch_name) {
+  return torch_name.starts_with("zuf") || torch_name.starts_with("zf");
+}
+bool is_from_data(std::string_view torch_name) {
+  return torch_name.starts_with('u') || torch_name.starts_with("zuf");
+}
 
 }  // namespace
 
@@ -31,7 +36,8 @@ void ProgramReader::read_symbols(const Json& ranges, const Json& nodes) {
     shape::Range& read = ranges_[name];
     if (lo.is_number_integer()) read.lo = read_integer(lo);
     if (hi.is_number_integer()) read.hi = read_integer(hi);
-    // Torch gives sizes a least value of 2 while it traces, and lets them be 0 or 1 when the program runs.
+    // Torch gives sizes a least value of 2 while it traces, and lets them be 0 or 1 when the
+    // program runs.
     if (!is_from_data(name) && read.lo <= 2) read.lo = 0;
   }
   if (origin_) {
@@ -42,17 +48,20 @@ void ProgramReader::read_symbols(const Json& ranges, const Json& nodes) {
     const Json& outputs = node.at("outputs");
     const bool reads = node.at("target") == "torch.ops.aten.item.default" && outputs.size() == 1;
     if (!reads || !outputs[0].contains("as_sym_bool")) continue;
-    const Json& json = tables_.bools->at(outputs[0]["as_sym_bool"].at("as_name").get<std::string>());
+    const Json& json =
+        tables_.bools->at(outputs[0]["as_sym_bool"].at("as_name").get<std::string>());
     if (!json.contains("as_expr")) continue;
-    const SymExpr test = parse_sympy(json["as_expr"].at("expr_str").get<std::string>(), [&](std::string_view name) {
-      return symbol_expr(name, SymKind::integer);
-    });
-    if (test.op == SymOp::eq && test.args[0].op == SymOp::symbol) truth_symbols_.insert(test.args[0].name);
+    const SymExpr test =
+        parse_sympy(json["as_expr"].at("expr_str").get<std::string>(),
+                    [&](std::string_view name) { return symbol_expr(name, SymKind::integer); });
+    if (test.op == SymOp::eq && test.args[0].op == SymOp::symbol)
+      truth_symbols_.insert(test.args[0].name);
   }
 }
 
 SymExpr ProgramReader::symbol(std::string_view torch_name) {
-  if (!is_symbol_name(torch_name)) damaged("the program has a symbol with the name " + quote_text(torch_name));
+  if (!is_symbol_name(torch_name))
+    damaged("the program has a symbol with the name " + quote_text(torch_name));
   const std::string key(torch_name);
   if (symbols_seen_.insert(key).second) symbols_.push_back(key);
   const auto renamed = symbol_names_.find(key);
@@ -76,7 +85,8 @@ SymExpr ProgramReader::value(const Json& json) {
   const Json& as_expr = json.at("as_expr");
   const SymExpr& x = expression(as_expr.at("expr_str").get<std::string>());
   const auto hint = as_expr.find("hint");
-  if (x.op == SymOp::symbol && hint != as_expr.end() && hint->is_object() && hint->contains("as_int")) {
+  if (x.op == SymOp::symbol && hint != as_expr.end() && hint->is_object() &&
+      hint->contains("as_int")) {
     hints_[x.name] = read_integer(hint->at("as_int"));
   }
   return x;
@@ -85,11 +95,14 @@ SymExpr ProgramReader::value(const Json& json) {
 ir::TensorType ProgramReader::tensor_type(const Json& meta) {
   ir::TensorType type;
   const auto dtype = dtype_of_scalar_type(read_integer(meta.at("dtype")));
-  if (!dtype) damaged(fmt::format("the program has a tensor of the unknown dtype {}", meta.at("dtype").dump()));
+  if (!dtype)
+    damaged(
+        fmt::format("the program has a tensor of the unknown dtype {}", meta.at("dtype").dump()));
   type.dtype = *dtype;
   for (const Json& size : meta.at("sizes")) {
     type.shape.push_back(to_int(value(size)));
-    if (type.shape.back().constant().value_or(0) < 0) damaged("the program has a tensor of negative size");
+    if (type.shape.back().constant().value_or(0) < 0)
+      damaged("the program has a tensor of negative size");
   }
   return type;
 }
@@ -120,11 +133,13 @@ void ProgramReader::declare_dims() {
     dim.name = torch_name;
     dim.from_data = is_from_data(torch_name);
     dim.range = {dim.from_data ? shape::Range::kUnboundedBelow : 0, shape::Range::kUnbounded};
-    if (const auto range = ranges_.find(torch_name); range != ranges_.end()) dim.range = range->second;
+    if (const auto range = ranges_.find(torch_name); range != ranges_.end())
+      dim.range = range->second;
     dim.declared = dim.range;
     const std::int64_t least = std::max<std::int64_t>(dim.range.lo, 0);
     const auto hint = hints_.find(torch_name);
-    dim.hint = hint == hints_.end() ? std::min(std::max<std::int64_t>(least, 2), dim.range.hi) : hint->second;
+    dim.hint = hint == hints_.end() ? std::min(std::max<std::int64_t>(least, 2), dim.range.hi)
+                                    : hint->second;
     graph.dims.push_back(std::move(dim));
   }
 }

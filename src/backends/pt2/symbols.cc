@@ -53,14 +53,16 @@ void Symbols::add(std::string_view name, SymKind kind, const shape::Dim* dim) {
   if (kind == SymKind::real) {
     symbol.name = fmt::format("zuf{}", data_reals_++);
   } else {
-    symbol.name = symbol.from_data ? fmt::format("u{}", data_ints_++) : fmt::format("s{}", sizes_++);
+    symbol.name =
+        symbol.from_data ? fmt::format("u{}", data_ints_++) : fmt::format("s{}", sizes_++);
   }
   if (kind != SymKind::integer) kinds_.emplace(name, kind);
   index_.emplace(name, symbols_.size());
   symbols_.emplace_back(name, std::move(symbol));
 }
 
-/// Torch's loader specialises a size whose hint is 0 or 1, so such a hint is replaced by one that it does not.
+/// Torch's loader specialises a size whose hint is 0 or 1, so such a hint is replaced by one that
+/// it does not.
 void Symbols::choose_hints(const ir::Graph& graph) {
   for (const shape::Dim& dim : graph.dims) hints_.ints[dim.name] = dim.hint;
   shape::Values moved = hints_;
@@ -68,18 +70,20 @@ void Symbols::choose_hints(const ir::Graph& graph) {
     if (dim.from_data || dim.hint >= 2 || dim.range.hi < 2) continue;
     moved.ints[dim.name] = std::min(std::max<std::int64_t>(dim.range.lo, 7), dim.range.hi);
   }
-  const bool admissible = std::ranges::all_of(graph.guards, [&](const auto& guard) { return holds(guard, moved); });
+  const bool admissible =
+      std::ranges::all_of(graph.guards, [&](const auto& guard) { return holds(guard, moved); });
   if (admissible) hints_ = std::move(moved);
 }
 
 const TorchSymbol& Symbols::at(std::string_view name) const {
   const auto found = index_.find(name);
-  if (found == index_.end()) throw InternalError(fmt::format("symbol {} is not declared in the graph", name));
+  if (found == index_.end())
+    throw InternalError(fmt::format("symbol {} is not declared in the graph", name));
   return symbols_[found->second].second;
 }
 
-/// In the expression that it first occurs in with its properties; from then on torch's reader knows it by name, and
-/// reading a bare name takes it a third of the time.
+/// In the expression that it first occurs in with its properties; from then on torch's reader knows
+/// it by name, and reading a bare name takes it a third of the time.
 void Symbols::append_symbol(std::string& out, const std::string& name) {
   const TorchSymbol& symbol = at(name);
   std::string text = symbol.name;
@@ -100,7 +104,8 @@ bool Symbols::has_hint(const SymExpr& x) const {
 
 std::string Symbols::expression_json(const SymExpr& x, const std::string& hint) {
   std::string text;
-  append_sympy(text, x, [this](std::string& out, const std::string& name) { append_symbol(out, name); });
+  append_sympy(text, x,
+               [this](std::string& out, const std::string& name) { append_symbol(out, name); });
   for (std::string& name : introducing_) introduced_.insert(std::move(name));
   introducing_.clear();
   std::string json = "{\"as_expr\": {\"expr_str\": ";

@@ -1,5 +1,5 @@
-// The symbols of a program under the names torch knows kinds of symbols by (s0: a size, u0: an integer from data, zuf0: a
-// float from data), with the hints that torch's loader computes with.
+// The symbols of a program under the names torch knows kinds of symbols by (s0: a size, u0: an
+// integer from data, zuf0: a float from data), with the hints that torch's loader computes with.
 #pragma once
 
 #include <map>

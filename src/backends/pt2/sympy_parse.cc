@@ -20,7 +20,8 @@ bool is_word(char c) {
 
 class Parser {
  public:
-  Parser(std::string_view text, const ReadSymbol& read_symbol) : text_(text), read_symbol_(read_symbol) {}
+  Parser(std::string_view text, const ReadSymbol& read_symbol)
+      : text_(text), read_symbol_(read_symbol) {}
 
   SymExpr all() {
     if (text_.size() > kLongest) fail("it is too long");
@@ -32,13 +33,14 @@ class Parser {
 
  private:
   [[noreturn]] void fail(std::string_view why) const {
-    throw ExportError(Diagnostic{.code = Code::bad_file,
-                                 .what = fmt::format("the program has a symbolic number {} that cannot be read: {}",
-                                                     quote_text(text_), why),
-                                 .where = {},
-                                 .module_path = {},
-                                 .notes = {},
-                                 .ways_out = {"export the model with modelport.capture instead"}});
+    throw ExportError(Diagnostic{
+        .code = Code::bad_file,
+        .what = fmt::format("the program has a symbolic number {} that cannot be read: {}",
+                            quote_text(text_), why),
+        .where = {},
+        .module_path = {},
+        .notes = {},
+        .ways_out = {"export the model with modelport.capture instead"}});
   }
 
   void skip() {
@@ -97,7 +99,8 @@ class Parser {
   SymExpr expression() {
     if (++depth_ > kMaxDepth) fail("it is nested too deeply");
     skip();
-    const bool number = at_ < text_.size() && (text_[at_] == '-' || (text_[at_] >= '0' && text_[at_] <= '9'));
+    const bool number =
+        at_ < text_.size() && (text_[at_] == '-' || (text_[at_] >= '0' && text_[at_] <= '9'));
     SymExpr x = number ? integer_expr(integer()) : named();
     --depth_;
     return x;
@@ -138,7 +141,8 @@ class Parser {
     const std::string_view digits = quoted_word();
     double value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size()) fail("a fraction belongs here");
+    if (error != std::errc() || end != digits.data() + digits.size())
+      fail("a fraction belongs here");
     skip_options();
     return real_expr(value);
   }
@@ -158,7 +162,8 @@ class Parser {
     if (name == "CeilDiv") {  // -(-a // b)
       need(2);
       SymExpr negative = make_expr(SymOp::neg, {std::move(args[0])});
-      return make_expr(SymOp::neg, {make_expr(SymOp::floor_div, {std::move(negative), std::move(args[1])})});
+      return make_expr(SymOp::neg,
+                       {make_expr(SymOp::floor_div, {std::move(negative), std::move(args[1])})});
     }
     if (name == "ModularIndexing") {  // (a // b) % c
       need(3);
@@ -173,9 +178,11 @@ class Parser {
     if (name == "Pow" || name == "PowByNatural") op = SymOp::pow;
     if (name == "Eq") op = SymOp::eq;
     if (name == "Ne") op = SymOp::ne;
-    if (op == SymOp::number || args.empty()) fail(fmt::format("it has a function {}", quote_text(name)));
+    if (op == SymOp::number || args.empty())
+      fail(fmt::format("it has a function {}", quote_text(name)));
     // A truth value read from data is the test of an integer for 1.
-    if (op == SymOp::eq && args[0].op == SymOp::symbol && args[0].kind == SymKind::boolean) return std::move(args[0]);
+    if (op == SymOp::eq && args[0].op == SymOp::symbol && args[0].kind == SymKind::boolean)
+      return std::move(args[0]);
     return make_expr(op, std::move(args));
   }
 
@@ -187,6 +194,8 @@ class Parser {
 
 }  // namespace
 
-SymExpr parse_sympy(std::string_view text, const ReadSymbol& read_symbol) { return Parser(text, read_symbol).all(); }
+SymExpr parse_sympy(std::string_view text, const ReadSymbol& read_symbol) {
+  return Parser(text, read_symbol).all();
+}
 
 }  // namespace modelport::pt2

@@ -57,7 +57,8 @@ class Appender {
   static std::string_view function_name(const SymExpr& x) {
     const auto is_integer = [](const SymExpr& a) { return a.kind == SymKind::integer; };
     if (x.op == SymOp::pow && x.kind == SymKind::integer) return "PowByNatural";
-    if (x.op == SymOp::true_div && is_integer(x.args[0]) && is_integer(x.args[1])) return "IntTrueDiv";
+    if (x.op == SymOp::true_div && is_integer(x.args[0]) && is_integer(x.args[1]))
+      return "IntTrueDiv";
     return facts_of(x.op).sympy;
   }
 

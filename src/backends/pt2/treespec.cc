@@ -1,4 +1,5 @@
-// Walks torch.utils._pytree.treespec_dumps: [1, {"type": ..., "context": ..., "children_spec": [...]}].
+// Walks torch.utils._pytree.treespec_dumps: [1, {"type": ..., "context": ..., "children_spec":
+// [...]}].
 #include "backends/pt2/treespec.h"
 
 #include <fmt/format.h>
@@ -10,12 +11,13 @@ namespace modelport::pt2 {
 namespace {
 
 [[noreturn]] void fail(std::string_view why) {
-  throw ExportError(Diagnostic{.code = Code::bad_file,
-                               .what = fmt::format("the structure of the program's call is damaged: {}", why),
-                               .where = {},
-                               .module_path = {},
-                               .notes = {},
-                               .ways_out = {"save the program again with torch.export.save"}});
+  throw ExportError(
+      Diagnostic{.code = Code::bad_file,
+                 .what = fmt::format("the structure of the program's call is damaged: {}", why),
+                 .where = {},
+                 .module_path = {},
+                 .notes = {},
+                 .ways_out = {"save the program again with torch.export.save"}});
 }
 
 Json parse(std::string_view treespec) {
@@ -34,7 +36,8 @@ std::vector<std::string> child_names(const Json& node) {
   if (context.is_string()) {
     const Json keys = Json::parse(context.get_ref<const std::string&>(), nullptr, false);
     if (keys.is_array() && keys.size() == count) {
-      for (const Json& key : keys) names.push_back(key.is_string() ? key.get<std::string>() : key.dump());
+      for (const Json& key : keys)
+        names.push_back(key.is_string() ? key.get<std::string>() : key.dump());
       return names;
     }
   }

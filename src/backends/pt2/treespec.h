@@ -7,8 +7,8 @@
 
 namespace modelport::pt2 {
 
-/// Dotted paths in the order of the leaves: "past_key_values.0.key". Throws ExportError (Code::bad_file) for text that is
-/// no structure.
+/// Dotted paths in the order of the leaves: "past_key_values.0.key". Throws ExportError
+/// (Code::bad_file) for text that is no structure.
 std::vector<std::string> output_names(std::string_view treespec);
 struct CallNames {
   std::vector<std::string> leaves;

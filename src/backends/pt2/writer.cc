@@ -17,7 +17,8 @@ namespace {
 /// Torch takes the folder of the first entry for the archive's name.
 constexpr std::string_view kRoot = "model/";
 
-/// One folder of weights: which record holds which name, and the records themselves, each tied weight once.
+/// One folder of weights: which record holds which name, and the records themselves, each tied
+/// weight once.
 struct Payload {
   std::string_view folder;
   std::string_view stem;
@@ -33,13 +34,14 @@ struct Payload {
 void check_shape(const ir::Value& value, const weights::Weight& weight) {
   std::vector<shape::Int> shape(weight.shape.begin(), weight.shape.end());
   if (shape == value.tensor().shape) return;
-  throw ExportError(Diagnostic{.code = Code::missing_weight,
-                               .what = fmt::format("weight {} has another shape than the graph was captured with",
-                                                   value.name),
-                               .where = {},
-                               .module_path = {},
-                               .notes = {},
-                               .ways_out = {"capture the model again with the weights to be written"}});
+  throw ExportError(Diagnostic{
+      .code = Code::missing_weight,
+      .what =
+          fmt::format("weight {} has another shape than the graph was captured with", value.name),
+      .where = {},
+      .module_path = {},
+      .notes = {},
+      .ways_out = {"capture the model again with the weights to be written"}});
 }
 
 void add_weight(Payload& payload, const ir::Value& value, const weights::Weight& weight) {
@@ -51,14 +53,16 @@ void add_weight(Payload& payload, const ir::Value& value, const weights::Weight&
   ir::Graph none;
   Symbols symbols(none);
   payload.config += fmt::format(
-      ": {{\"path_name\": \"{}{}\", \"is_param\": {}, \"use_pickle\": false, \"tensor_meta\": {}}}", payload.stem,
-      record->second, parameter, tensor_type_json(value.tensor(), symbols));
+      ": {{\"path_name\": \"{}{}\", \"is_param\": {}, \"use_pickle\": false, \"tensor_meta\": {}}}",
+      payload.stem, record->second, parameter, tensor_type_json(value.tensor(), symbols));
 }
 
 void write_payload(const Payload& payload, std::string_view config_name, ZipWriter& zip) {
-  zip.add(fmt::format("{}{}{}", kRoot, payload.folder, config_name), "{\"config\": {" + payload.config + "}}");
+  zip.add(fmt::format("{}{}{}", kRoot, payload.folder, config_name),
+          "{\"config\": {" + payload.config + "}}");
   for (std::size_t i = 0; i < payload.records.size(); ++i) {
-    weights::Sink& sink = zip.begin(fmt::format("{}{}{}{}", kRoot, payload.folder, payload.stem, i));
+    weights::Sink& sink =
+        zip.begin(fmt::format("{}{}{}{}", kRoot, payload.folder, payload.stem, i));
     weights::stream(*payload.records[i].weight, payload.records[i].dtype, sink);
   }
 }
@@ -66,12 +70,14 @@ void write_payload(const Payload& payload, std::string_view config_name, ZipWrit
 }  // namespace
 
 void write_pt2(const Pt2Request& request, weights::Sink& sink) {
-  Payload saved{.folder = "data/weights/", .stem = "weight_", .config = {}, .records = {}, .known = {}};
-  Payload constants{.folder = "data/constants/", .stem = "tensor_", .config = {}, .records = {}, .known = {}};
+  Payload saved{
+      .folder = "data/weights/", .stem = "weight_", .config = {}, .records = {}, .known = {}};
+  Payload constants{
+      .folder = "data/constants/", .stem = "tensor_", .config = {}, .records = {}, .known = {}};
   for (const ir::ValueId id : request.graph.weights) {
     const ir::Value& value = request.graph.value(id);
-    const bool in_checkpoint =
-        value.weight_kind == ir::WeightKind::parameter || value.weight_kind == ir::WeightKind::buffer;
+    const bool in_checkpoint = value.weight_kind == ir::WeightKind::parameter ||
+                               value.weight_kind == ir::WeightKind::buffer;
     const weights::Weight& weight = request.weights.at(value.name);
     check_shape(value, weight);
     add_weight(in_checkpoint ? saved : constants, value, weight);
@@ -79,7 +85,9 @@ void write_pt2(const Pt2Request& request, weights::Sink& sink) {
   const std::string program = program_json(request);
 
   ZipWriter zip(sink);
-  const auto name = [](std::string_view record) { return std::string(kRoot) + std::string(record); };
+  const auto name = [](std::string_view record) {
+    return std::string(kRoot) + std::string(record);
+  };
   zip.add(name("archive_format"), "pt2");
   zip.add(name("archive_version"), "0");
   zip.add(name(".data/version"), "6\n");

@@ -17,11 +17,13 @@ struct Pt2Request {
   const signature::Signature& signature;  // empty lists: inputs and outputs as the graph has them
   const weights::WeightStore& weights;
   std::string torch_version = "2.13.0";
-  /// `torch.save` of (args, kwargs). Torch's loader does without; with them it also tests types of inputs.
+  /// `torch.save` of (args, kwargs). Torch's loader does without; with them it also tests types of
+  /// inputs.
   std::span<const std::byte> sample_inputs = {};
 };
 
-/// Throws ExportError with everything that the format cannot hold; the file at `path` is then as it was.
+/// Throws ExportError with everything that the format cannot hold; the file at `path` is then as it
+/// was.
 void write_pt2(const Pt2Request& request, const std::filesystem::path& path);
 /// The same, into any sink. Same request, same bytes.
 void write_pt2(const Pt2Request& request, weights::Sink& sink);

@@ -22,7 +22,9 @@ constexpr std::uint64_t kDirectoryEntry = 46;
 constexpr std::uint64_t kBestRatio = 1032;
 constexpr std::uint64_t kLargestUnpacked = std::uint64_t{4} << 30;
 
-const Bytef* as_bytef(std::span<const std::byte> bytes) { return reinterpret_cast<const Bytef*>(bytes.data()); }
+const Bytef* as_bytef(std::span<const std::byte> bytes) {
+  return reinterpret_cast<const Bytef*>(bytes.data());
+}
 
 std::uint32_t checksum(std::span<const std::byte> bytes) {
   uLong crc = 0;
@@ -36,17 +38,19 @@ std::uint32_t checksum(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
+ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name)
+    : bytes_(bytes), name_(std::move(name)) {
   read_directory(find_directory());
 }
 
 void ZipArchive::fail(std::string_view why) const {
-  throw ExportError(Diagnostic{.code = Code::bad_file,
-                               .what = fmt::format("{} is not a whole .pt2 archive: {}", name_, why),
-                               .where = {},
-                               .module_path = {},
-                               .notes = {},
-                               .ways_out = {"copy or download the file again", "save it again with torch.export.save"}});
+  throw ExportError(Diagnostic{
+      .code = Code::bad_file,
+      .what = fmt::format("{} is not a whole .pt2 archive: {}", name_, why),
+      .where = {},
+      .module_path = {},
+      .notes = {},
+      .ways_out = {"copy or download the file again", "save it again with torch.export.save"}});
 }
 
 std::span<const std::byte> ZipArchive::part(std::uint64_t offset, std::uint64_t size) const {
@@ -57,7 +61,8 @@ std::span<const std::byte> ZipArchive::part(std::uint64_t offset, std::uint64_t 
 std::uint64_t ZipArchive::number(std::uint64_t offset, int width) const {
   const auto bytes = part(offset, static_cast<std::uint64_t>(width));
   std::uint64_t value = 0;
-  for (int i = width; i-- > 0;) value = value << 8 | static_cast<std::uint64_t>(bytes[static_cast<std::size_t>(i)]);
+  for (int i = width; i-- > 0;)
+    value = value << 8 | static_cast<std::uint64_t>(bytes[static_cast<std::size_t>(i)]);
   return value;
 }
 
@@ -70,10 +75,12 @@ ZipArchive::Directory ZipArchive::find_directory() const {
     if (end == first) fail("it has no directory at its end");
   }
   Directory directory{number(end + 16, 4), number(end + 12, 4), number(end + 10, 2)};
-  const bool wide = directory.offset == kMax32 || directory.size == kMax32 || directory.count == kMax16;
+  const bool wide =
+      directory.offset == kMax32 || directory.size == kMax32 || directory.count == kMax16;
   if (wide && end >= 20 && number(end - 20, 4) == 0x07064b50) {
     const std::uint64_t record = number(end - 12, 8);
-    if (record > bytes_.size() || number(record, 4) != 0x06064b50) fail("its zip64 directory is damaged");
+    if (record > bytes_.size() || number(record, 4) != 0x06064b50)
+      fail("its zip64 directory is damaged");
     directory = {number(record + 48, 8), number(record + 40, 8), number(record + 32, 8)};
   }
   return directory;
@@ -81,7 +88,8 @@ ZipArchive::Directory ZipArchive::find_directory() const {
 
 void ZipArchive::read_directory(const Directory& directory) {
   part(directory.offset, directory.size);
-  if (directory.count > directory.size / kDirectoryEntry) fail("its directory names more entries than it can hold");
+  if (directory.count > directory.size / kDirectoryEntry)
+    fail("its directory names more entries than it can hold");
   std::uint64_t at = directory.offset;
   for (std::uint64_t i = 0; i < directory.count; ++i) {
     if (number(at, 4) != 0x02014b50) fail("its directory is damaged");
@@ -101,7 +109,8 @@ void ZipArchive::read_directory(const Directory& directory) {
     if (entry.method != 0 && entry.method != 8) {
       fail(fmt::format("entry {} is compressed in an unknown way", quote_text(entry.name)));
     }
-    if (entry.method == 0 && entry.packed != entry.size) fail(fmt::format("entry {} has two sizes", quote_text(entry.name)));
+    if (entry.method == 0 && entry.packed != entry.size)
+      fail(fmt::format("entry {} has two sizes", quote_text(entry.name)));
     if (!by_name_.emplace(entry.name, entries_.size()).second) {
       fail(fmt::format("entry {} is there twice", quote_text(entry.name)));
     }
@@ -177,7 +186,8 @@ std::vector<std::byte> ZipArchive::unpack(const Entry& entry) const {
 
 std::string ZipArchive::text(const Entry& entry) const {
   const std::vector<std::byte> bytes = unpack(entry);
-  if (checksum(bytes) != entry.crc) fail(fmt::format("entry {} has a wrong check sum", quote_text(entry.name)));
+  if (checksum(bytes) != entry.crc)
+    fail(fmt::format("entry {} has a wrong check sum", quote_text(entry.name)));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 

@@ -1,5 +1,5 @@
-// Reads a zip archive in memory: stored entries in place, compressed ones unpacked. Made for files that may be damaged
-// or hostile.
+// Reads a zip archive in memory: stored entries in place, compressed ones unpacked. Made for files
+// that may be damaged or hostile.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ class ZipArchive {
     std::uint64_t header = 0;  // offset of the local header
   };
 
-  /// `bytes` must outlive the archive; `name` is what messages call it. Throws ExportError (Code::bad_file).
+  /// `bytes` must outlive the archive; `name` is what messages call it. Throws ExportError
+  /// (Code::bad_file).
   ZipArchive(std::span<const std::byte> bytes, std::string name);
 
   const std::vector<Entry>& entries() const { return entries_; }

@@ -1,5 +1,5 @@
-// The zip format, as far as stored entries need it (APPNOTE 6.3: 4.3.7 local header, 4.3.9 data descriptor, 4.3.12
-// central directory, 4.3.14 zip64).
+// The zip format, as far as stored entries need it (APPNOTE 6.3: 4.3.7 local header, 4.3.9 data
+// descriptor, 4.3.12 central directory, 4.3.14 zip64).
 #include "backends/pt2/zip_writer.h"
 
 #include <zlib.h>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint32_t kMax32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint16_t kMax16 = std::numeric_limits<std::uint16_t>::max();
-constexpr std::uint64_t kAlignment = 64;  // what torch pads to
-constexpr std::uint16_t kFlags = 0x0808;  // sizes follow the data; names are UTF-8
+constexpr std::uint64_t kAlignment = 64;   // what torch pads to
+constexpr std::uint16_t kFlags = 0x0808;   // sizes follow the data; names are UTF-8
 constexpr std::uint16_t kFirstDay = 0x21;  // 1980-01-01, the zero of zip's calendar
 constexpr std::size_t kLocalHeader = 30;
 
@@ -120,7 +120,9 @@ void ZipWriter::finish() {
   }
   const std::uint64_t count16 = std::min<std::uint64_t>(count, kMax16);
   fields.u32(0x06054b50).u16(0).u16(0).u16(count16).u16(count16);
-  fields.u32(std::min<std::uint64_t>(size, kMax32)).u32(std::min<std::uint64_t>(begin, kMax32)).u16(0);
+  fields.u32(std::min<std::uint64_t>(size, kMax32))
+      .u32(std::min<std::uint64_t>(begin, kMax32))
+      .u16(0);
   out_.write(fields.bytes());
 }
 

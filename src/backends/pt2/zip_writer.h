@@ -1,5 +1,5 @@
-// Writes a zip archive as torch writes its own: entries stored, their data aligned to 64 bytes so that it can be mapped,
-// no clock. Grows only, so weights can pass through without being held.
+// Writes a zip archive as torch writes its own: entries stored, their data aligned to 64 bytes so
+// that it can be mapped, no clock. Grows only, so weights can pass through without being held.
 #pragma once
 
 #include <cstdint>
