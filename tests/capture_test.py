@@ -85,7 +85,9 @@ def test_a_plain_tensor_that_gets_traced_contents_is_part_of_the_graph() -> None
 def test_sizes_are_symbols_in_arithmetic_and_in_scalars() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         batch, length = x.shape
-        return x.reshape(batch * length)[: length // 2 + 1] * batch + length**0.5 + torch.arange(length // 2 + 1) / length
+        return (
+            x.reshape(batch * length)[: length // 2 + 1] * batch + length**0.5 + torch.arange(length // 2 + 1) / length
+        )
 
     captured = captured_at(function, (3, 8))
     assert_runs(captured, function, (3, 8))
@@ -238,7 +240,9 @@ def test_check_passes_where_values_agree_and_names_the_first_node_where_they_par
 def test_a_model_output_and_a_cache_come_back_as_the_model_gives_them() -> None:
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    config = LlamaConfig(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, vocab_size=99)
+    config = LlamaConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, vocab_size=99
+    )
     model = LlamaForCausalLM(config).eval()
     captured = modelport.capture(model, {"input_ids": torch.randint(0, 99, (3, 7))}, dynamic=True)
     ids = torch.randint(0, 99, (2, 5))

@@ -16,7 +16,9 @@ def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 def shapes(dynamic_shapes: Any, dynamic: bool = False) -> list[list[str]]:
-    captured = modelport.capture(add, (torch.randn(3, 5), torch.randn(3, 5)), dynamic=dynamic, dynamic_shapes=dynamic_shapes)
+    captured = modelport.capture(
+        add, (torch.randn(3, 5), torch.randn(3, 5)), dynamic=dynamic, dynamic_shapes=dynamic_shapes
+    )
     return [sizes for _, _, sizes in captured.program.inputs()]
 
 
@@ -51,7 +53,9 @@ def test_explicit_shapes_in_every_form(spec: Any) -> None:
 
 def test_bounds_of_a_dim_are_enforced() -> None:
     rows = Dim("rows", min=2, max=6)
-    captured = modelport.capture(add, (torch.randn(3, 5), torch.randn(3, 5)), dynamic_shapes={"x": {0: rows}, "y": {0: rows}})
+    captured = modelport.capture(
+        add, (torch.randn(3, 5), torch.randn(3, 5)), dynamic_shapes={"x": {0: rows}, "y": {0: rows}}
+    )
     assert captured.run(torch.zeros(6, 5), torch.zeros(6, 5)).shape == (6, 5)
     with pytest.raises(modelport.ExportError, match=r"rows is 7, .* 2\.\.6"):
         captured.run(torch.zeros(7, 5), torch.zeros(7, 5))

@@ -16,7 +16,12 @@ import modelport
 @pytest.fixture(scope="module")
 def bert() -> Any:
     config = BertConfig(
-        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, vocab_size=99, max_position_embeddings=64
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        vocab_size=99,
+        max_position_embeddings=64,
     )
     return BertModel(config).eval()
 
@@ -102,7 +107,9 @@ def test_an_operator_of_a_library_with_a_meta_kernel_is_learned() -> None:
     library.define("rows_twice(Tensor x) -> Tensor")
     library.impl("rows_twice", lambda x: torch.cat([x, x]), "CPU")
     library.impl("rows_twice", lambda x: x.new_empty(2 * x.shape[0], x.shape[1]), "Meta")
-    captured = modelport.capture(lambda x: torch.ops.modelport_test_meta.rows_twice(x) + 1, (torch.ones(3, 2),), dynamic=True)
+    captured = modelport.capture(
+        lambda x: torch.ops.modelport_test_meta.rows_twice(x) + 1, (torch.ones(3, 2),), dynamic=True
+    )
     assert "f32[2*" in str(captured)
     assert captured.run(torch.zeros(5, 4)).shape == (10, 4)
 

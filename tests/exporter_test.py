@@ -14,7 +14,9 @@ import modelport
 
 @pytest.fixture(scope="module")
 def llama() -> Any:
-    config = LlamaConfig(hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, vocab_size=99)
+    config = LlamaConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, vocab_size=99
+    )
     return LlamaForCausalLM(config).eval()
 
 
@@ -59,7 +61,11 @@ def test_what_torch_exported_is_read_into_our_graph(tmp_path: Path) -> None:
 
         def forward(self, x: torch.Tensor, flag: torch.Tensor) -> Any:
             y = self.linear(x) + self.offset
-            return {"y": y.view(x.shape[0] * x.shape[1], 6), "parts": y.split(3, dim=-1), "z": torch.where(flag, y, 0.0)}
+            return {
+                "y": y.view(x.shape[0] * x.shape[1], 6),
+                "parts": y.split(3, dim=-1),
+                "z": torch.where(flag, y, 0.0),
+            }
 
     model = Net().eval()
     rows = torch.export.Dim("rows")

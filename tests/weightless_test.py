@@ -1,4 +1,4 @@
-"""Capture from a checkpoint folder without its weights: the graph, the values, where each weight is, and what is refused."""
+"""Capture from a checkpoint folder without its weights: graph, values, where each weight is, what is refused."""
 
 from __future__ import annotations
 

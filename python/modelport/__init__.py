@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .errors import ExportError
-
-if TYPE_CHECKING:
-    from .captured import Captured
-    from .capturing import capture
 
 # Names and where they live: torch is imported only when one of them is used.
 _HOMES = {

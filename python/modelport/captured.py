@@ -24,7 +24,9 @@ class Captured:
         return self.program.text()
 
     def __repr__(self) -> str:
-        return f"<Captured {self.program.node_count()} nodes, inputs {', '.join(n for n, _, _ in self.program.inputs())}>"
+        return (
+            f"<Captured {self.program.node_count()} nodes, inputs {', '.join(n for n, _, _ in self.program.inputs())}>"
+        )
 
     @property
     def output_names(self) -> list[str]:
@@ -48,8 +50,7 @@ class Captured:
     def _result(self, outputs: list[Any]) -> Any:
         values = iter(outputs)
         leaves = [
-            next(values) if inside else leaf
-            for inside, leaf in zip(self.in_graph, self.outputs.leaves, strict=True)
+            next(values) if inside else leaf for inside, leaf in zip(self.in_graph, self.outputs.leaves, strict=True)
         ]
         return unflatten(leaves, self.outputs.spec)
 
@@ -66,10 +67,16 @@ class Captured:
                     raise problem("E0301", f"the input {name} is missing", f"captured.run({name}=...)")
                 tensors.append(values.pop(name))
             elif name in values and values.pop(name) != example:
-                raise problem("E0301", f"the input {name} was {example!r} in the capture and cannot change", "capture again with the new value")
+                raise problem(
+                    "E0301",
+                    f"the input {name} was {example!r} in the capture and cannot change",
+                    "capture again with the new value",
+                )
         for name, value in values.items():
             if value is not None:
-                raise problem("E0301", f"the graph takes no input {name!r}", f"it takes: {', '.join(self.inputs.names)}")
+                raise problem(
+                    "E0301", f"the graph takes no input {name!r}", f"it takes: {', '.join(self.inputs.names)}"
+                )
         return tensors
 
     def report(self) -> str:

@@ -36,8 +36,8 @@ def capture(
 
     `inputs` are keyword arguments (a mapping) or positional ones (a tuple); nested structures and caches are fine.
     `dynamic=True` makes every axis longer than 1 symbolic; `dynamic_shapes` says it axis by axis, in the forms that
-    `torch.export` takes, with plain strings as names too. With `test_guards`, a condition that the model asked of a size
-    is tried out at a size on its other side and dropped where it makes no difference.
+    `torch.export` takes, with plain strings as names too. With `test_guards`, a condition that the model asked of a
+    size is tried out at a size on its other side and dropped where it makes no difference.
 
     A path names a checkpoint folder: the model is captured without reading its weights. `model_class` (a class or its
     name in transformers) is for a folder whose config.json names none, or another than the one wanted.

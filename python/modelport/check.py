@@ -53,7 +53,9 @@ def _difference(name: str, got: torch.Tensor, want: torch.Tensor) -> Difference:
     return Difference(name, gap.max().item(), (gap / want.to(torch.complex128).abs().clamp_min(1e-12)).max().item())
 
 
-def _raise_with_first_node(captured: Captured, model: Any, inputs: dict[str, Any], wrong: list[Difference], atol: float, rtol: float) -> None:
+def _raise_with_first_node(
+    captured: Captured, model: Any, inputs: dict[str, Any], wrong: list[Difference], atol: float, rtol: float
+) -> None:
     summary = ", ".join(f"{d.name} by {d.absolute:.3g}" for d in wrong[:4])
     first = first_difference(captured, model, inputs, atol=atol, rtol=rtol)
     if first is None:
@@ -67,7 +69,9 @@ def _raise_with_first_node(captured: Captured, model: Any, inputs: dict[str, Any
     )
 
 
-def first_difference(captured: Captured, model: Any, inputs: dict[str, Any], *, atol: float, rtol: float) -> dict[str, Any] | None:
+def first_difference(
+    captured: Captured, model: Any, inputs: dict[str, Any], *, atol: float, rtol: float
+) -> dict[str, Any] | None:
     """The first node whose value in the graph is not the one that the model computes, as a row of `program.nodes()`.
 
     The model is captured again on these inputs; as long as both captures have the same nodes, the values that the model

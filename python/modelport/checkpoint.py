@@ -1,4 +1,4 @@
-"""A checkpoint folder: where each tensor lies, tensors mapped from the files, and the model class that they belong to."""
+"""A checkpoint folder: where each tensor lies, tensors mapped from the files, and the class that they belong to."""
 
 from __future__ import annotations
 

@@ -112,7 +112,9 @@ def _explicit(axes: Axes, flat: Flat, dynamic_shapes: Any) -> None:
             )
         dynamic_shapes = dict(zip(top, dynamic_shapes, strict=True))
     if not isinstance(dynamic_shapes, Mapping):
-        raise problem("E0303", "dynamic_shapes is neither a dict by input name nor a tuple", "{'input_ids': {0: 'batch'}}")
+        raise problem(
+            "E0303", "dynamic_shapes is neither a dict by input name nor a tuple", "{'input_ids': {0: 'batch'}}"
+        )
     for key, spec in dynamic_shapes.items():
         matching = [n for n in flat.names if n == key or n.startswith(f"{key}.")]
         if not matching:
@@ -165,7 +167,9 @@ def _axes_of_one(axes: Axes, name: str, tensor: torch.Tensor, spec: Any) -> None
     entries = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
     for axis, wanted in entries:
         if not isinstance(axis, int) or not -tensor.dim() <= axis < tensor.dim():
-            raise problem("E0303", f"{name} has no axis {axis}: it has {tensor.dim()} axes", f"use 0 to {tensor.dim() - 1}")
+            raise problem(
+                "E0303", f"{name} has no axis {axis}: it has {tensor.dim()} axes", f"use 0 to {tensor.dim() - 1}"
+            )
         _one_axis(axes, name, axis % tensor.dim(), wanted)
 
 

@@ -1,7 +1,8 @@
 """Guards are tested, not believed: a condition that the model asked of a size is tried at a size on its other side.
 
-Most conditions change nothing (`seq > 1 and mask is None`, with a mask given): the capture there gives the same graph, and
-the guard is dropped. Where the graphs differ, the one that is right at both sizes by value is kept, or the guard stays."""
+Most conditions change nothing (`seq > 1 and mask is None`, with a mask given): the capture there gives the same graph,
+and the guard is dropped. Where the graphs differ, the one that is right at both sizes by value is kept, or the guard
+stays."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ def _widened(captured: Captured, sizes: dict[str, int]) -> Captured:
 
 
 def _set_ranges(program: Any, sizes: dict[str, int]) -> None:
-    """The range as far as it was tried: down to the declared bound if the size is below it, else without an upper one."""
+    """The range as far as it was tried: down to the size, or up to the declared bound."""
     for dim in program.dims():
         if dim["name"] not in sizes:
             continue

@@ -38,7 +38,7 @@ _CONTAINERS = frozenset((dict, list))  # exactly: the hooks of a module are Orde
 
 def _containers(child: torch.nn.Module) -> list[tuple[Any, Any]]:
     """Lists and dicts held by the module (its buffers among them) with their contents."""
-    return [(value, value.copy()) for value in vars(child).values() if type(value) in _CONTAINERS and value]
+    return [(value, value.copy()) for value in vars(child).values() if type(value) in _CONTAINERS]
 
 
 def _refill(container: Any, contents: Any) -> None:

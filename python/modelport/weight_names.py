@@ -1,4 +1,4 @@
-"""Which stored tensors make which weights of a model: the renamings and conversions that transformers applies on load."""
+"""Which stored tensors make which weights of a model: renamings and conversions that transformers applies on load."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class _NotThisWay(Exception):
 def capture_folder(
     path: str | os.PathLike[str], inputs: Any, *, model_class: Any = None, **options: Any
 ) -> CapturedOnDisk:
-    """`capture` of the model in a folder, without reading its weights; what cannot be done so reads them, and says so."""
+    """`capture` of the model in a folder without reading its weights; what cannot be done so reads them and says so."""
     from .capturing import capture
 
     folder = Path(path)

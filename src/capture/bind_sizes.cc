@@ -31,7 +31,8 @@ namespace {
 
 class SizeBinder {
  public:
-  SizeBinder(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) : graph_(graph), inputs_(inputs) {}
+  SizeBinder(const ir::Graph& graph, const std::vector<at::Tensor>& inputs)
+      : graph_(graph), inputs_(inputs) {}
 
   shape::Values bind() {
     for (std::size_t i = 0; i < inputs_.size(); ++i) check_kind(i);
@@ -46,7 +47,9 @@ class SizeBinder {
   }
 
  private:
-  const ir::TensorType& type(std::size_t i) const { return graph_.value(graph_.inputs[i]).tensor(); }
+  const ir::TensorType& type(std::size_t i) const {
+    return graph_.value(graph_.inputs[i]).tensor();
+  }
   const std::string& name(std::size_t i) const { return graph_.value(graph_.inputs[i]).name; }
 
   void check_kind(std::size_t i) {
@@ -65,7 +68,8 @@ class SizeBinder {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       for (std::size_t d = 0; d < type(i).shape.size(); ++d) {
         const auto symbol = type(i).shape[d].as_symbol();
-        if (symbol) values_.ints.emplace(std::string(*symbol), inputs_[i].size(static_cast<std::int64_t>(d)));
+        if (symbol)
+          values_.ints.emplace(std::string(*symbol), inputs_[i].size(static_cast<std::int64_t>(d)));
       }
     }
   }
@@ -83,7 +87,8 @@ class SizeBinder {
           if (!values_.ints.contains(symbol)) unknown = symbol, ++unknowns;
         }
         if (unknowns != 1) continue;
-        const auto solved = shape::solve_for(size - Int(inputs_[i].size(static_cast<std::int64_t>(d))), unknown);
+        const auto solved =
+            shape::solve_for(size - Int(inputs_[i].size(static_cast<std::int64_t>(d))), unknown);
         if (solved) values_.ints.emplace(unknown, evaluate(*solved, values_));
       }
     }
@@ -94,11 +99,14 @@ class SizeBinder {
       const std::int64_t wanted = evaluate(type(i).shape[d], values_);
       const std::int64_t got = inputs_[i].size(static_cast<std::int64_t>(d));
       if (wanted == got) continue;
-      found_.add({.code = Code::guard_failed,
-                  .what = fmt::format("input {} has size {} on axis {}, where the graph needs {}{}", name(i), got, d,
-                                      wanted, type(i).shape[d].is_constant() ? "" : " (" + shape::print(type(i).shape[d]) + ")"),
-                  .ways_out = {"capture with dynamic=True, or with dynamic_shapes for this axis",
-                               "captured.report() names the line of the model that pins it"}});
+      found_.add(
+          {.code = Code::guard_failed,
+           .what = fmt::format(
+               "input {} has size {} on axis {}, where the graph needs {}{}", name(i), got, d,
+               wanted,
+               type(i).shape[d].is_constant() ? "" : " (" + shape::print(type(i).shape[d]) + ")"),
+           .ways_out = {"capture with dynamic=True, or with dynamic_shapes for this axis",
+                        "captured.report() names the line of the model that pins it"}});
     }
   }
 
@@ -108,8 +116,8 @@ class SizeBinder {
       if (found == values_.ints.end()) continue;
       if (found->second >= dim.range.lo && found->second <= dim.range.hi) continue;
       found_.add({.code = Code::guard_failed,
-                  .what = fmt::format("dimension {} is {}, the graph was captured for {} in {}", dim.name, found->second,
-                                      dim.name, shape::print(dim.range)),
+                  .what = fmt::format("dimension {} is {}, the graph was captured for {} in {}",
+                                      dim.name, found->second, dim.name, shape::print(dim.range)),
                   .ways_out = {"capture again with an example of this size"}});
     }
   }
@@ -131,7 +139,8 @@ class SizeBinder {
 shape::Values bind_sizes(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
   if (inputs.size() != graph.inputs.size()) {
     throw ExportError(Diagnostic{.code = Code::bad_input,
-                                 .what = fmt::format("{} inputs given, the graph takes {}", inputs.size(), graph.inputs.size())});
+                                 .what = fmt::format("{} inputs given, the graph takes {}",
+                                                     inputs.size(), graph.inputs.size())});
   }
   return SizeBinder(graph, inputs).bind();
 }

@@ -9,7 +9,8 @@
 
 namespace modelport::capture {
 
-/// Checks rank, dtype and sizes of all inputs, ranges and guards; throws ExportError with everything that does not fit.
+/// Checks rank, dtype and sizes of all inputs, ranges and guards; throws ExportError with
+/// everything that does not fit.
 shape::Values bind_sizes(const ir::Graph& graph, const std::vector<at::Tensor>& inputs);
 
 /// Whether the guard is known not to hold; data gets its values only while the graph runs.

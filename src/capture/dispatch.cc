@@ -1,5 +1,5 @@
-// The entry from torch: a fallback on a mode key that lies above every other, so that it sees each operator that the model
-// calls, whole and once.
+// The entry from torch: a fallback on a mode key that lies above every other, so that it sees each
+// operator that the model calls, whole and once.
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
@@ -15,7 +15,8 @@ constexpr c10::DispatchKey kMode = c10::DispatchKey::TESTING_ONLY_GenericMode;
 thread_local Session* current_session = nullptr;
 
 /// Operators on plain tensors only: they run as they are, and their results stay plain.
-void run_plain(Session& session, const c10::OperatorHandle& op, const OpFacts& facts, torch::jit::Stack* stack) {
+void run_plain(Session& session, const c10::OperatorHandle& op, const OpFacts& facts,
+               torch::jit::Stack* stack) {
   const Paused paused;
   const std::size_t count = op.schema().arguments().size();
   for (const std::size_t index : facts.written) {
@@ -25,7 +26,8 @@ void run_plain(Session& session, const c10::OperatorHandle& op, const OpFacts& f
   op.callBoxed(stack);
 }
 
-void on_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+void on_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                 torch::jit::Stack* stack) {
   Session* session = Recording::current();
   const std::size_t count = op.schema().arguments().size();
   const c10::ArrayRef<c10::IValue> operands(stack->data() + stack->size() - count, count);
@@ -41,7 +43,8 @@ void on_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch:
   }
   const OpFacts& facts = facts_of(op);
   const bool makes_noise = facts.random && facts.handling == Handling::record;
-  if (!concerns_graph(*session, operands) && !makes_noise) return run_plain(*session, op, facts, stack);
+  if (!concerns_graph(*session, operands) && !makes_noise)
+    return run_plain(*session, op, facts, stack);
   if (facts.handling == Handling::decompose) {
     op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
     return;

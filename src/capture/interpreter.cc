@@ -29,16 +29,19 @@ class Interpreter {
     count_uses();
     for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) run_node(ir::NodeId{i});
     RunResult result;
-    for (const ir::Output& output : graph_.outputs) result.outputs.push_back(output_value(output.value));
+    for (const ir::Output& output : graph_.outputs)
+      result.outputs.push_back(output_value(output.value));
     for (const ir::Mutation& mutation : graph_.mutations) {
-      result.mutated_buffers.emplace_back(graph_.value(mutation.buffer).name, tensors_[mutation.value.index]);
+      result.mutated_buffers.emplace_back(graph_.value(mutation.buffer).name,
+                                          tensors_[mutation.value.index]);
     }
     return result;
   }
 
   void bind_inputs() {
     values_ = bind_sizes(graph_, request_.inputs);
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i) tensors_[graph_.inputs[i].index] = request_.inputs[i];
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      tensors_[graph_.inputs[i].index] = request_.inputs[i];
   }
 
   void bind_weights() {
@@ -100,17 +103,19 @@ class Interpreter {
       op.callBoxed(stack);
     } catch (const c10::Error& error) {
       const ir::Place& place = graph_.place(node.place);
-      throw ExportError(Diagnostic{.code = Code::guard_failed,
-                                   .what = node.op + " failed at these sizes: " + error.what_without_backtrace(),
-                                   .where = place.where,
-                                   .module_path = place.module_path});
+      throw ExportError(
+          Diagnostic{.code = Code::guard_failed,
+                     .what = node.op + " failed at these sizes: " + error.what_without_backtrace(),
+                     .where = place.where,
+                     .module_path = place.module_path});
     }
     std::vector<at::Tensor> results;
     append_tensors(stack, results);
     for (const c10::IValue& v : stack) {
       if (v.isScalar()) bind_number(node, v.toScalar());
     }
-    if (results.size() != node.results.size() && !results.empty()) count_differs(node, results.size());
+    if (results.size() != node.results.size() && !results.empty())
+      count_differs(node, results.size());
     for (std::size_t i = 0; i < results.size(); ++i) {
       tensors_[node.results[i].index] = results[i];
       bind_new_sizes(node, node.results[i], results[i]);
@@ -126,45 +131,52 @@ class Interpreter {
 
   [[noreturn]] void count_differs(const ir::Node& node, std::size_t count) {
     const ir::Place& place = graph_.place(node.place);
-    throw ExportError(Diagnostic{.code = Code::guard_failed,
-                                 .what = fmt::format("{} gives {} results at these sizes, {} in the example run", node.op,
-                                                     count, node.results.size()),
-                                 .where = place.where,
-                                 .module_path = place.module_path,
-                                 .ways_out = {"capture again with inputs of this size"}});
+    throw ExportError(
+        Diagnostic{.code = Code::guard_failed,
+                   .what = fmt::format("{} gives {} results at these sizes, {} in the example run",
+                                       node.op, count, node.results.size()),
+                   .where = place.where,
+                   .module_path = place.module_path,
+                   .ways_out = {"capture again with inputs of this size"}});
   }
 
-  /// A number read from a tensor gives its symbol a value; where the model needed it to be a certain number (the count of
-  /// a Python loop), it must be that number again.
+  /// A number read from a tensor gives its symbol a value; where the model needed it to be a
+  /// certain number (the count of a Python loop), it must be that number again.
   void bind_number(const ir::Node& node, const at::Scalar& value) {
     const auto& type = std::get<ir::ScalarType>(graph_.value(node.results[0]).type);
-    if (const Real* r = std::get_if<Real>(&type.symbol)) values_.reals[r->node().name] = value.toDouble();
-    if (const Bool* b = std::get_if<Bool>(&type.symbol)) values_.bools[b->node().name] = value.toBool();
+    if (const Real* r = std::get_if<Real>(&type.symbol))
+      values_.reals[r->node().name] = value.toDouble();
+    if (const Bool* b = std::get_if<Bool>(&type.symbol))
+      values_.bools[b->node().name] = value.toBool();
     if (const Int* i = std::get_if<Int>(&type.symbol)) {
       if (const auto symbol = i->as_symbol()) {
         values_.ints.emplace(std::string(*symbol), value.toLong());
       }
       const std::int64_t needed = evaluate(*i, values_);
-      if (needed != value.toLong()) differs_from_capture(node, "reads the number", value.toLong(), needed);
+      if (needed != value.toLong())
+        differs_from_capture(node, "reads the number", value.toLong(), needed);
     }
     for (const shape::Guard& guard : graph_.guards) {
       if (fails(guard, values_)) throw ExportError(broken(guard));
     }
   }
 
-  [[noreturn]] void differs_from_capture(const ir::Node& node, std::string_view what, std::int64_t now, std::int64_t needed) {
+  [[noreturn]] void differs_from_capture(const ir::Node& node, std::string_view what,
+                                         std::int64_t now, std::int64_t needed) {
     const ir::Place& place = graph_.place(node.place);
-    throw ExportError(Diagnostic{.code = Code::guard_failed,
-                                 .what = fmt::format("{} {} {}, the graph was captured for {}", node.op, what, now, needed),
-                                 .where = place.where,
-                                 .module_path = place.module_path,
-                                 .ways_out = {"capture again with these inputs"}});
+    throw ExportError(Diagnostic{
+        .code = Code::guard_failed,
+        .what = fmt::format("{} {} {}, the graph was captured for {}", node.op, what, now, needed),
+        .where = place.where,
+        .module_path = place.module_path,
+        .ways_out = {"capture again with these inputs"}});
   }
 
   void bind_new_sizes(const ir::Node& node, ir::ValueId id, const at::Tensor& tensor) {
     const auto* type = std::get_if<ir::TensorType>(&graph_.value(id).type);
     if (type == nullptr || !tensor.defined()) return;
-    for (std::size_t d = 0; d < type->shape.size() && d < static_cast<std::size_t>(tensor.dim()); ++d) {
+    for (std::size_t d = 0; d < type->shape.size() && d < static_cast<std::size_t>(tensor.dim());
+         ++d) {
       const std::int64_t size = tensor.size(static_cast<std::int64_t>(d));
       const auto symbol = type->shape[d].as_symbol();
       if (symbol) values_.ints.emplace(std::string(*symbol), size);
@@ -180,19 +192,22 @@ class Interpreter {
       const at::Scalar now = tensors_[id.index].item();
       const bool holds = std::visit(
           [&](auto expected) {
-            if constexpr (std::is_same_v<decltype(expected), bool>) return now.toBool() == expected;
-            else if constexpr (std::is_same_v<decltype(expected), std::int64_t>) return now.toLong() == expected;
-            else return now.toDouble() == expected;
+            if constexpr (std::is_same_v<decltype(expected), bool>)
+              return now.toBool() == expected;
+            else if constexpr (std::is_same_v<decltype(expected), std::int64_t>)
+              return now.toLong() == expected;
+            else
+              return now.toDouble() == expected;
           },
           assumption->expected);
       if (holds) continue;
       const ir::Place& place = graph_.place(assumption->place);
-      throw ExportError(Diagnostic{
-          .code = Code::guard_failed,
-          .what = "the model branches on its data here, and these inputs take the branch that was not captured",
-          .where = place.where,
-          .module_path = place.module_path,
-          .ways_out = {"capture with inputs that take this branch"}});
+      throw ExportError(Diagnostic{.code = Code::guard_failed,
+                                   .what = "the model branches on its data here, and these inputs "
+                                           "take the branch that was not captured",
+                                   .where = place.where,
+                                   .module_path = place.module_path,
+                                   .ways_out = {"capture with inputs that take this branch"}});
     }
   }
 
@@ -241,16 +256,19 @@ class Interpreter {
     if (const std::string* text = arg.get<std::string>()) return *text;
     if (const ir::ArgList* list = arg.get<ir::ArgList>()) return list_operand(*list, type);
     const c10::Type* inner = &type;
-    if (const auto* optional = type.castRaw<c10::OptionalType>()) inner = optional->getElementType().get();
+    if (const auto* optional = type.castRaw<c10::OptionalType>())
+      inner = optional->getElementType().get();
     c10::IValue plain = number(arg);
     // `int[1] stride=1` takes a plain number for a list of equal ones; `float` takes an int.
-    if (inner->kind() == c10::TypeKind::FloatType && plain.isInt()) return static_cast<double>(plain.toInt());
+    if (inner->kind() == c10::TypeKind::FloatType && plain.isInt())
+      return static_cast<double>(plain.toInt());
     return plain;
   }
 
   c10::IValue list_operand(const ir::ArgList& list, const c10::Type& type) const {
     const c10::Type* inner = &type;
-    if (const auto* optional = inner->castRaw<c10::OptionalType>()) inner = optional->getElementType().get();
+    if (const auto* optional = inner->castRaw<c10::OptionalType>())
+      inner = optional->getElementType().get();
     const auto* list_type = inner->castRaw<c10::ListType>();
     if (list_type == nullptr) throw InternalError("a list where the schema has none");
     const c10::Type& element = *list_type->getElementType();
@@ -304,8 +322,9 @@ class Interpreter {
 
 }  // namespace
 
-void run_operator(std::string_view op, const ir::Graph& graph, const std::vector<ir::NamedArg>& args,
-                  const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& results) {
+void run_operator(std::string_view op, const ir::Graph& graph,
+                  const std::vector<ir::NamedArg>& args, const std::vector<at::Tensor>& inputs,
+                  std::vector<at::Tensor>& results) {
   const Paused paused;
   const at::AutoDispatchBelowADInplaceOrView below;
   const WeightTensors none;

@@ -1,5 +1,5 @@
-// Runs a graph through libtorch, operator by operator, at any admissible size: the proof of a capture, and the referee when
-// a backend's values differ.
+// Runs a graph through libtorch, operator by operator, at any admissible size: the proof of a
+// capture, and the referee when a backend's values differ.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,12 +30,14 @@ struct RunRequest {
   std::function<void(ir::NodeId, const std::vector<at::Tensor>&)> watch;
 };
 
-/// Throws ExportError: bad_input for inputs of another rank or dtype, guard_failed where sizes or data are outside what
-/// the graph was captured for, missing_weight.
+/// Throws ExportError: bad_input for inputs of another rank or dtype, guard_failed where sizes or
+/// data are outside what the graph was captured for, missing_weight.
 RunResult run_graph(const RunRequest& request);
 
-/// One call outside a graph's nodes: arguments name inputs of the graph, sizes are those of the inputs.
-void run_operator(std::string_view op, const ir::Graph& graph, const std::vector<ir::NamedArg>& args,
-                  const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& results);
+/// One call outside a graph's nodes: arguments name inputs of the graph, sizes are those of the
+/// inputs.
+void run_operator(std::string_view op, const ir::Graph& graph,
+                  const std::vector<ir::NamedArg>& args, const std::vector<at::Tensor>& inputs,
+                  std::vector<at::Tensor>& results);
 
 }  // namespace modelport::capture

@@ -41,7 +41,8 @@ class Learner {
       ir::TensorType type{from_torch(results[r].scalar_type()), {}};
       for (std::int64_t d = 0; d < results[r].dim(); ++d) {
         const Int size = fixed ? Int(results[r].size(d)) : fit(corners, base, r, d);
-        if (!fixed && shape::evaluate(size, outside) != test[r][d]) refuse("its shape is no polynomial of its operands' sizes");
+        if (!fixed && shape::evaluate(size, outside) != test[r][d])
+          refuse("its shape is no polynomial of its operands' sizes");
         type.shape.push_back(size);
       }
       types.emplace_back(std::move(type));
@@ -53,14 +54,16 @@ class Learner {
   void collect(const c10::IValue& v) {
     std::set<std::string, std::less<>> found;
     if (v.isTensor() && v.toTensor().defined()) {
-      for (const c10::SymInt& size : v.toTensor().sym_sizes()) shape::collect_symbols(session_.dims().simplify(int_of(size)), found);
+      for (const c10::SymInt& size : v.toTensor().sym_sizes())
+        shape::collect_symbols(session_.dims().simplify(int_of(size)), found);
     } else if (v.isSymInt()) {
       shape::collect_symbols(session_.dims().simplify(int_of(v.toSymInt())), found);
     } else if (v.isList()) {
       for (const c10::IValue& item : v.toList()) collect(item);
     }
     for (const std::string& name : found) {
-      if (std::find(symbols_.begin(), symbols_.end(), name) == symbols_.end()) symbols_.push_back(name);
+      if (std::find(symbols_.begin(), symbols_.end(), name) == symbols_.end())
+        symbols_.push_back(name);
     }
   }
 
@@ -84,7 +87,8 @@ class Learner {
       }
       return at::empty(sizes, at::TensorOptions().dtype(v.toTensor().dtype()).device(at::kMeta));
     }
-    if (v.isSymInt()) return shape::evaluate(session_.dims().simplify(int_of(v.toSymInt())), values);
+    if (v.isSymInt())
+      return shape::evaluate(session_.dims().simplify(int_of(v.toSymInt())), values);
     if (v.isTensorList()) {
       c10::List<at::Tensor> list;
       for (const at::Tensor& t : v.toTensorVector()) list.push_back(at_size(t, values).toTensor());
@@ -120,15 +124,17 @@ class Learner {
     return shapes;
   }
 
-  /// The multilinear polynomial through the corners: the coefficient of a product of symbols is the alternating sum over
-  /// the corners below it.
-  Int fit(const std::vector<Shapes>& corners, const Bindings& base, std::size_t result, std::int64_t axis) {
+  /// The multilinear polynomial through the corners: the coefficient of a product of symbols is the
+  /// alternating sum over the corners below it.
+  Int fit(const std::vector<Shapes>& corners, const Bindings& base, std::size_t result,
+          std::int64_t axis) {
     Int size = 0;
     for (std::size_t subset = 0; subset < corners.size(); ++subset) {
       std::int64_t coefficient = 0;
       for (std::size_t corner = 0; corner < corners.size(); ++corner) {
         if ((corner & subset) != corner) continue;
-        if (corners[corner].size() <= result || corners[corner][result].size() <= static_cast<std::size_t>(axis)) {
+        if (corners[corner].size() <= result ||
+            corners[corner][result].size() <= static_cast<std::size_t>(axis)) {
           refuse("the number of its results depends on sizes");
         }
         const int sign = __builtin_popcountll(subset ^ corner) % 2 == 0 ? 1 : -1;
@@ -146,7 +152,8 @@ class Learner {
 
   [[noreturn]] void refuse(const std::string& why) {
     session_.fail(Code::unknown_op, "the operator " + facts_.name + " cannot be captured: " + why,
-                  {"register a meta kernel for it (torch.library.register_fake)", "add a row (docs/adding-an-operator.md)"});
+                  {"register a meta kernel for it (torch.library.register_fake)",
+                   "add a row (docs/adding-an-operator.md)"});
   }
 
   Session& session_;
@@ -158,8 +165,9 @@ class Learner {
 
 }  // namespace
 
-std::vector<ir::Type> learn_types(Session& session, const c10::OperatorHandle& op, const OpFacts& facts,
-                                  const std::vector<c10::IValue>& operands, const std::vector<at::Tensor>& results) {
+std::vector<ir::Type> learn_types(Session& session, const c10::OperatorHandle& op,
+                                  const OpFacts& facts, const std::vector<c10::IValue>& operands,
+                                  const std::vector<at::Tensor>& results) {
   return Learner(session, op, facts, operands).learn(results);
 }
 

@@ -5,10 +5,12 @@
 
 namespace modelport::capture {
 
-/// The types of the results as functions of the operands' symbols: each size is taken to be a sum of products of them,
-/// fitted at the corners of a box of sizes and tested at a point outside it. Throws ExportError (Code::unknown_op) with
-/// the model's line where the operator has no meta kernel or its shape is no such function.
-std::vector<ir::Type> learn_types(Session& session, const c10::OperatorHandle& op, const OpFacts& facts,
-                                  const std::vector<c10::IValue>& operands, const std::vector<at::Tensor>& results);
+/// The types of the results as functions of the operands' symbols: each size is taken to be a sum
+/// of products of them, fitted at the corners of a box of sizes and tested at a point outside it.
+/// Throws ExportError (Code::unknown_op) with the model's line where the operator has no meta
+/// kernel or its shape is no such function.
+std::vector<ir::Type> learn_types(Session& session, const c10::OperatorHandle& op,
+                                  const OpFacts& facts, const std::vector<c10::IValue>& operands,
+                                  const std::vector<at::Tensor>& results);
 
 }  // namespace modelport::capture

@@ -29,7 +29,8 @@ inline at::MemoryFormat parse_memory_format(std::string_view text) {
   for (const auto& [value, name] : kMemoryFormats) {
     if (name == text) return value;
   }
-  throw ExportError(Diagnostic{.code = Code::bad_graph, .what = "no memory format " + std::string(text)});
+  throw ExportError(
+      Diagnostic{.code = Code::bad_graph, .what = "no memory format " + std::string(text)});
 }
 
 }  // namespace modelport::capture

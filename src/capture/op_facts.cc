@@ -1,7 +1,7 @@
 #include "capture/op_facts.h"
 
-#include <ATen/core/type_factory.h>
 #include <ATen/core/jit_type.h>
+#include <ATen/core/type_factory.h>
 
 #include <array>
 #include <mutex>
@@ -17,7 +17,8 @@ struct Special {
   Handling handling;
 };
 
-// Operators that the recorder answers itself, because they ask about data, memory or metadata rather than compute.
+// Operators that the recorder answers itself, because they ask about data, memory or metadata
+// rather than compute.
 constexpr std::array kSpecial{
     Special{"aten._local_scalar_dense", Handling::read_number},
     Special{"aten._to_copy", Handling::cast},
@@ -58,21 +59,29 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kRenamed{
 
 ArgKind kind_of(const c10::Argument& argument) {
   const c10::Type* type = argument.real_type().get();
-  if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
+  if (const auto* optional = type->castRaw<c10::OptionalType>())
+    type = optional->getElementType().get();
   if (argument.name() == "pin_memory") return ArgKind::pin_memory;
   switch (type->kind()) {
-    case c10::TypeKind::ScalarTypeType: return ArgKind::dtype;
-    case c10::TypeKind::LayoutType: return ArgKind::layout;
-    case c10::TypeKind::MemoryFormatType: return ArgKind::memory_format;
-    case c10::TypeKind::DeviceObjType: return ArgKind::device;
-    case c10::TypeKind::GeneratorType: return ArgKind::generator;
-    default: return ArgKind::plain;
+    case c10::TypeKind::ScalarTypeType:
+      return ArgKind::dtype;
+    case c10::TypeKind::LayoutType:
+      return ArgKind::layout;
+    case c10::TypeKind::MemoryFormatType:
+      return ArgKind::memory_format;
+    case c10::TypeKind::DeviceObjType:
+      return ArgKind::device;
+    case c10::TypeKind::GeneratorType:
+      return ArgKind::generator;
+    default:
+      return ArgKind::plain;
   }
 }
 
 bool is_tensor_type(const c10::Argument& argument) {
   const c10::Type* type = argument.real_type().get();
-  if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
+  if (const auto* optional = type->castRaw<c10::OptionalType>())
+    type = optional->getElementType().get();
   return type->kind() == c10::TypeKind::TensorType;
 }
 
@@ -97,9 +106,11 @@ std::string functional_name(const c10::OperatorHandle& op, const OpFacts& facts)
     base.erase(7, 1);  // __ior__ -> __or__
   }
   std::string best = overload.empty() ? base : base + "." + overload;
-  const bool has_out = std::any_of(facts.args.begin(), facts.args.end(), [](const ArgFacts& a) { return a.out_only; });
+  const bool has_out = std::any_of(facts.args.begin(), facts.args.end(),
+                                   [](const ArgFacts& a) { return a.out_only; });
   if (!has_out) return best;
-  // "add.out" is the out= form of "add.Tensor", "cumsum.out" of "cumsum": the one whose arguments match.
+  // "add.out" is the out= form of "add.Tensor", "cumsum.out" of "cumsum": the one whose arguments
+  // match.
   for (const auto& other : c10::Dispatcher::singleton().getAllOpNames()) {
     if (other.name != op.operator_name().name || other.overload_name == overload) continue;
     const auto handle = c10::Dispatcher::singleton().findSchema(other);
@@ -159,11 +170,13 @@ c10::OperatorHandle find_operator(std::string_view dotted) {
   const auto first = dotted.find('.');
   const auto second = dotted.find('.', first + 1);
   const std::string space(dotted.substr(0, first));
-  const std::string base(dotted.substr(first + 1, second == std::string_view::npos ? second : second - first - 1));
+  const std::string base(
+      dotted.substr(first + 1, second == std::string_view::npos ? second : second - first - 1));
   const std::string overload(second == std::string_view::npos ? "" : dotted.substr(second + 1));
-  const auto handle = first == std::string_view::npos
-                          ? std::nullopt
-                          : c10::Dispatcher::singleton().findSchema({space + "::" + base, overload});
+  const auto handle =
+      first == std::string_view::npos
+          ? std::nullopt
+          : c10::Dispatcher::singleton().findSchema({space + "::" + base, overload});
   if (!handle) {
     throw ExportError(Diagnostic{.code = Code::unknown_op,
                                  .what = "torch has no operator " + std::string(dotted),

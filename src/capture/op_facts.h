@@ -1,5 +1,5 @@
-// What the recorder needs to know of an operator, read from its schema once: the functional operator it stands for, what
-// it writes to, how its arguments are typed.
+// What the recorder needs to know of an operator, read from its schema once: the functional
+// operator it stands for, what it writes to, how its arguments are typed.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -11,14 +11,22 @@
 
 namespace modelport::capture {
 
-enum class ArgKind : std::uint8_t { plain, dtype, layout, memory_format, device, generator, pin_memory };
+enum class ArgKind : std::uint8_t {
+  plain,
+  dtype,
+  layout,
+  memory_format,
+  device,
+  generator,
+  pin_memory
+};
 
 struct ArgFacts {
   std::string name;
   ArgKind kind = ArgKind::plain;
-  bool is_tensor = false;     // Tensor or Tensor?
-  bool written = false;       // Tensor(a!)
-  bool out_only = false;      // an out= argument, which the functional operator does not have
+  bool is_tensor = false;  // Tensor or Tensor?
+  bool written = false;    // Tensor(a!)
+  bool out_only = false;   // an out= argument, which the functional operator does not have
 };
 
 enum class Handling : std::uint8_t {
@@ -36,7 +44,7 @@ enum class Handling : std::uint8_t {
 };
 
 struct OpFacts {
-  std::string name;               // of the functional operator: "aten.add.Tensor" for add_.Tensor and add.out
+  std::string name;  // of the functional operator: "aten.add.Tensor" for add_.Tensor and add.out
   const ops::OpDef* row = nullptr;
   Handling handling = Handling::record;
   bool writes = false;

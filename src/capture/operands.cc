@@ -19,10 +19,14 @@ namespace {
 bool may_stand_for_symbol(const at::Tensor& t) {
   if (!t.unsafeGetTensorImpl()->is_wrapped_number() || t.dim() != 0) return false;
   switch (t.scalar_type()) {
-    case at::kLong: return *static_cast<const std::int64_t*>(t.const_data_ptr()) == 7777777;
-    case at::kDouble: return std::isnan(*static_cast<const double*>(t.const_data_ptr()));
-    case at::kBool: return true;
-    default: return false;
+    case at::kLong:
+      return *static_cast<const std::int64_t*>(t.const_data_ptr()) == 7777777;
+    case at::kDouble:
+      return std::isnan(*static_cast<const double*>(t.const_data_ptr()));
+    case at::kBool:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -151,10 +155,14 @@ ir::Arg tensor_arg(Session& session, const at::Tensor& t) {
   if (const auto number = number_behind(session, t)) return number_arg(session, *number);
   if (as_traced(t) == nullptr && t.dim() == 0 && t.unsafeGetTensorImpl()->is_wrapped_number()) {
     switch (t.scalar_type()) {
-      case at::kLong: return {Int(*static_cast<const std::int64_t*>(t.const_data_ptr()))};
-      case at::kDouble: return {*static_cast<const double*>(t.const_data_ptr())};
-      case at::kBool: return {*static_cast<const bool*>(t.const_data_ptr())};
-      default: break;
+      case at::kLong:
+        return {Int(*static_cast<const std::int64_t*>(t.const_data_ptr()))};
+      case at::kDouble:
+        return {*static_cast<const double*>(t.const_data_ptr())};
+      case at::kBool:
+        return {*static_cast<const bool*>(t.const_data_ptr())};
+      default:
+        break;
     }
   }
   return {session.value_of(t)};
@@ -174,13 +182,15 @@ ir::Arg node_arg(Session& session, const c10::IValue& v) {
   if (v.isList() || v.isTuple()) {
     ir::ArgList list;
     if (v.isTuple()) {
-      for (const c10::IValue& item : v.toTupleRef().elements()) list.push_back(node_arg(session, item));
+      for (const c10::IValue& item : v.toTupleRef().elements())
+        list.push_back(node_arg(session, item));
     } else {
       for (const c10::IValue& item : v.toList()) list.push_back(node_arg(session, item));
     }
     return {std::move(list)};
   }
-  session.fail(Code::capture_failed, "an operator argument of type " + v.tagKind() + " cannot be written to a graph",
+  session.fail(Code::capture_failed,
+               "an operator argument of type " + v.tagKind() + " cannot be written to a graph",
                {"move the operator out of the model"});
 }
 
@@ -206,10 +216,12 @@ bool concerns_graph(Session& session, c10::ArrayRef<c10::IValue> operands) {
 }
 
 bool has_functorch_wrapper(c10::ArrayRef<c10::IValue> operands) {
-  static const c10::DispatchKeySet kWrappers({c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper,
+  static const c10::DispatchKeySet kWrappers({c10::DispatchKey::FuncTorchBatched,
+                                              c10::DispatchKey::FuncTorchGradWrapper,
                                               c10::DispatchKey::Functionalize});
   for (const c10::IValue& v : operands) {
-    if (v.isTensor() && v.toTensor().defined() && v.toTensor().key_set().has_any(kWrappers)) return true;
+    if (v.isTensor() && v.toTensor().defined() && v.toTensor().key_set().has_any(kWrappers))
+      return true;
     if (v.isTensorList()) {
       for (const c10::IValue& t : v.toListRef()) {
         if (t.isTensor() && t.toTensor().key_set().has_any(kWrappers)) return true;
@@ -219,7 +231,8 @@ bool has_functorch_wrapper(c10::ArrayRef<c10::IValue> operands) {
   return false;
 }
 
-std::vector<c10::IValue> real_operands(Session& session, const OpFacts& facts, c10::ArrayRef<c10::IValue> operands) {
+std::vector<c10::IValue> real_operands(Session& session, const OpFacts& facts,
+                                       c10::ArrayRef<c10::IValue> operands) {
   std::vector<c10::IValue> real;
   real.reserve(operands.size());
   bool meta = false;
@@ -233,7 +246,8 @@ std::vector<c10::IValue> real_operands(Session& session, const OpFacts& facts, c
   return real;
 }
 
-std::vector<ir::NamedArg> node_arguments(Session& session, const OpFacts& facts, const c10::FunctionSchema& schema,
+std::vector<ir::NamedArg> node_arguments(Session& session, const OpFacts& facts,
+                                         const c10::FunctionSchema& schema,
                                          c10::ArrayRef<c10::IValue> operands) {
   std::vector<ir::NamedArg> args;
   args.reserve(operands.size());
@@ -244,7 +258,8 @@ std::vector<ir::NamedArg> node_arguments(Session& session, const OpFacts& facts,
     switch (argument.kind) {
       case ArgKind::layout:
       case ArgKind::generator:
-      case ArgKind::pin_memory: continue;
+      case ArgKind::pin_memory:
+        continue;
       case ArgKind::device:
         if (v.toDevice().is_cpu() && schema.arguments()[i].default_value()) continue;
         args.push_back({argument.name, {v.toDevice().str()}});
@@ -253,9 +268,11 @@ std::vector<ir::NamedArg> node_arguments(Session& session, const OpFacts& facts,
         args.push_back({argument.name, {from_torch(static_cast<c10::ScalarType>(v.toInt()))}});
         continue;
       case ArgKind::memory_format:
-        args.push_back({argument.name, {std::string(name(static_cast<at::MemoryFormat>(v.toInt())))}});
+        args.push_back(
+            {argument.name, {std::string(name(static_cast<at::MemoryFormat>(v.toInt())))}});
         continue;
-      case ArgKind::plain: break;
+      case ArgKind::plain:
+        break;
     }
     args.push_back({argument.name, node_arg(session, v)});
   }

@@ -1,5 +1,5 @@
-// The operands of one operator call, seen twice: as the real tensors and numbers that torch computes with, and as the
-// arguments of a graph node.
+// The operands of one operator call, seen twice: as the real tensors and numbers that torch
+// computes with, and as the arguments of a graph node.
 #pragma once
 
 #include <ATen/core/stack.h>
@@ -16,13 +16,15 @@ bool concerns_graph(Session& session, c10::ArrayRef<c10::IValue> operands);
 /// Whether a functorch wrapper (vmap, grad) is among the operands.
 bool has_functorch_wrapper(c10::ArrayRef<c10::IValue> operands);
 
-/// Real operands: traced tensors unwrapped, symbols replaced by their values in this run. If anything is on meta,
-/// everything is moved there.
-std::vector<c10::IValue> real_operands(Session& session, const OpFacts& facts, c10::ArrayRef<c10::IValue> operands);
+/// Real operands: traced tensors unwrapped, symbols replaced by their values in this run. If
+/// anything is on meta, everything is moved there.
+std::vector<c10::IValue> real_operands(Session& session, const OpFacts& facts,
+                                       c10::ArrayRef<c10::IValue> operands);
 
-/// Node arguments by name, without those that have their default value and those that mean nothing to a graph (layout,
-/// generator, pinning).
-std::vector<ir::NamedArg> node_arguments(Session& session, const OpFacts& facts, const c10::FunctionSchema& schema,
+/// Node arguments by name, without those that have their default value and those that mean nothing
+/// to a graph (layout, generator, pinning).
+std::vector<ir::NamedArg> node_arguments(Session& session, const OpFacts& facts,
+                                         const c10::FunctionSchema& schema,
                                          c10::ArrayRef<c10::IValue> operands);
 
 }  // namespace modelport::capture

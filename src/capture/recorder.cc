@@ -26,7 +26,8 @@ std::vector<at::Tensor> flat_tensors(const std::vector<c10::IValue>& results) {
 }
 
 bool shares_memory(const at::Tensor& a, const at::Tensor& b) {
-  return a.defined() && b.defined() && a.has_storage() && b.has_storage() && a.storage().is_alias_of(b.storage());
+  return a.defined() && b.defined() && a.has_storage() && b.has_storage() &&
+         a.storage().is_alias_of(b.storage());
 }
 
 }  // namespace
@@ -41,17 +42,28 @@ Recorder::Recorder(Session& session, const c10::OperatorHandle& op, torch::jit::
 
 void Recorder::run() {
   switch (facts_.handling) {
-    case Handling::record: return record();
-    case Handling::identity: return identity();
-    case Handling::cast: return cast();
-    case Handling::read_number: return read_number();
-    case Handling::read_truth: return read_truth();
-    case Handling::equal: return equal();
-    case Handling::copy: return copy();
-    case Handling::size: return size();
-    case Handling::reshape_self: return reshape_self();
-    case Handling::refuse: refuse();
-    case Handling::decompose: break;
+    case Handling::record:
+      return record();
+    case Handling::identity:
+      return identity();
+    case Handling::cast:
+      return cast();
+    case Handling::read_number:
+      return read_number();
+    case Handling::read_truth:
+      return read_truth();
+    case Handling::equal:
+      return equal();
+    case Handling::copy:
+      return copy();
+    case Handling::size:
+      return size();
+    case Handling::reshape_self:
+      return reshape_self();
+    case Handling::refuse:
+      refuse();
+    case Handling::decompose:
+      break;
   }
   throw InternalError("a composite operator reached the recorder");
 }
@@ -63,7 +75,8 @@ std::vector<c10::IValue> Recorder::run_for_real(const std::vector<c10::IValue>& 
   return {std::make_move_iterator(stack.begin()), std::make_move_iterator(stack.end())};
 }
 
-std::vector<ir::Type> Recorder::infer(const std::vector<ir::NamedArg>& args, const std::vector<at::Tensor>& results) {
+std::vector<ir::Type> Recorder::infer(const std::vector<ir::NamedArg>& args,
+                                      const std::vector<at::Tensor>& results) {
   if (facts_.row == nullptr) return learn_types(session_, op_, facts_, operands_, results);
   std::vector<std::vector<std::int64_t>> observed;
   observed.reserve(results.size());
@@ -78,7 +91,8 @@ std::vector<ir::Type> Recorder::infer(const std::vector<ir::NamedArg>& args, con
   return ops::infer(*facts_.row, args, site);
 }
 
-void Recorder::check_rule(const std::vector<ir::Type>& types, const std::vector<at::Tensor>& results) {
+void Recorder::check_rule(const std::vector<ir::Type>& types,
+                          const std::vector<at::Tensor>& results) {
   bool right = types.size() == results.size();
   for (std::size_t i = 0; right && i < types.size(); ++i) {
     if (!results[i].defined()) continue;
@@ -90,8 +104,10 @@ void Recorder::check_rule(const std::vector<ir::Type>& types, const std::vector<
     }
   }
   if (right) return;
-  session_.fail(Code::capture_failed, "the shape rule of " + facts_.name + " does not give the shape that torch gives",
-                {"please report it: the rule is in the operator table (docs/adding-an-operator.md)"});
+  session_.fail(
+      Code::capture_failed,
+      "the shape rule of " + facts_.name + " does not give the shape that torch gives",
+      {"please report it: the rule is in the operator table (docs/adding-an-operator.md)"});
 }
 
 std::optional<std::size_t> Recorder::viewed_operand(const std::vector<c10::IValue>& real,
@@ -112,14 +128,16 @@ std::optional<at::Tensor> Recorder::result_without_data(const std::vector<ir::Na
     return (v.isTensor() && v.toTensor().defined() && v.toTensor().is_meta()) ||
            (v.isTensorList() && !v.toTensorList().empty() && v.toTensorVector().front().is_meta());
   });
-  if (!on_meta || op_.schema().returns().size() != 1 || !has_known_layout(facts_, real)) return std::nullopt;
+  if (!on_meta || op_.schema().returns().size() != 1 || !has_known_layout(facts_, real))
+    return std::nullopt;
   std::vector<ir::Type> types = infer(args, {});
   const auto& type = std::get<ir::TensorType>(types[0]);
   std::vector<std::int64_t> sizes;
   for (const shape::Int& size : type.shape) sizes.push_back(session_.dims().hint(size));
   const at::Tensor result = shape_only_result(facts_, real, sizes, to_torch(type.dtype));
-  const ir::NodeId node = session_.graph().add_node(facts_.name, args, std::move(types),
-                                                    session_.graph().add_place(place_.where, place_.module_path));
+  const ir::NodeId node =
+      session_.graph().add_node(facts_.name, args, std::move(types),
+                                session_.graph().add_place(place_.where, place_.module_path));
   return session_.wrap(result, session_.graph().node(node).results[0]);
 }
 
@@ -138,38 +156,23 @@ void Recorder::record() {
   const std::vector<at::Tensor> flat = flat_tensors(results);
   if (flat.empty()) return push_results(results);
   if (!facts_.writes && flat.size() == 1 && facts_.name != "aten.contiguous") {
-    // An operator that had nothing to do (dropout in eval mode) gives its operand back; not `contiguous`, which has
-    // nothing to do at some sizes only.
+    // An operator that had nothing to do (dropout in eval mode) gives its operand back; not
+    // `contiguous`, which has nothing to do at some sizes only.
     for (std::size_t i = 0; i < real.size(); ++i) {
-      if (real[i].isTensor() && real[i].toTensor().is_same(flat[0])) return push_results({operands_[i]});
+      if (real[i].isTensor() && real[i].toTensor().is_same(flat[0]))
+        return push_results({operands_[i]});
     }
   }
   std::vector<ir::Type> types = infer(args, flat);
   if (!facts_.writes) check_rule(types, flat);
-  const std::vector<ir::Type> kept_types = types;
-  const ir::NodeId node = session_.graph().add_node(facts_.name, args, std::move(types), session_.graph().add_place(place_.where, place_.module_path));
-  const std::vector<ir::ValueId> values = session_.graph().node(node).results;
-  if (facts_.writes) return finish_writes(args, real, values);
+  const ir::NodeId node =
+      session_.graph().add_node(facts_.name, args, std::move(types),
+                                session_.graph().add_place(place_.where, place_.module_path));
+  if (facts_.writes) return finish_writes(real, session_.graph().node(node).results);
 
   std::size_t next = 0;
   const auto wrapped = [&](const at::Tensor& result) {
-    const std::size_t index = next++;
-    if (!result.defined()) return result;
-    const auto viewed = viewed_operand(real, result);
-    if (!viewed || result.is_conj()) return session_.wrap(result, values[index]);
-    const std::optional<Trace> from = session_.trace_of(tensor_operand(*viewed));
-    if (!from) return session_.wrap(result, values[index]);
-    auto step = std::make_shared<ViewStep>();
-    step->before = from->view;
-    step->op = facts_.name;
-    step->self_name = facts_.args[*viewed].name;
-    for (const ir::NamedArg& arg : args) {
-      if (arg.name != step->self_name) step->args.push_back(arg);
-    }
-    step->results = kept_types;
-    step->result = index;
-    step->from = session_.graph().value(from->value).tensor();
-    return session_.wrap(result, Trace{from->memory, step, from->memory->version, values[index]});
+    return wrap_result(args, real, node, next++, result);
   };
   std::vector<c10::IValue> outputs;
   for (const c10::IValue& v : results) {
@@ -186,8 +189,31 @@ void Recorder::record() {
   push_results(std::move(outputs));
 }
 
-void Recorder::finish_writes(const std::vector<ir::NamedArg>&, const std::vector<c10::IValue>& real,
-                             const std::vector<ir::ValueId>& values) {
+at::Tensor Recorder::wrap_result(const std::vector<ir::NamedArg>& args,
+                                 const std::vector<c10::IValue>& real, ir::NodeId node,
+                                 std::size_t index, const at::Tensor& result) {
+  if (!result.defined()) return result;
+  const std::vector<ir::ValueId> values = session_.graph().node(node).results;
+  const auto viewed = viewed_operand(real, result);
+  if (!viewed || result.is_conj()) return session_.wrap(result, values[index]);
+  const std::optional<Trace> from = session_.trace_of(tensor_operand(*viewed));
+  if (!from) return session_.wrap(result, values[index]);
+  auto step = std::make_shared<ViewStep>();
+  step->before = from->view;
+  step->op = facts_.name;
+  step->self_name = facts_.args[*viewed].name;
+  for (const ir::NamedArg& arg : args) {
+    if (arg.name != step->self_name) step->args.push_back(arg);
+  }
+  for (const ir::ValueId value : values)
+    step->results.push_back(session_.graph().value(value).type);
+  step->result = index;
+  step->from = session_.graph().value(from->value).tensor();
+  return session_.wrap(result, Trace{from->memory, step, from->memory->version, values[index]});
+}
+
+void Recorder::finish_writes(const std::vector<c10::IValue>& real,
+                             std::vector<ir::ValueId> values) {
   std::vector<c10::IValue> outputs;
   for (std::size_t i = 0; i < facts_.written.size(); ++i) {
     const std::size_t index = facts_.written[i];

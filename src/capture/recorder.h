@@ -1,4 +1,5 @@
-// Records one operator call: runs it for real, infers the symbolic types of its results, writes the node.
+// Records one operator call: runs it for real, infers the symbolic types of its results, writes the
+// node.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -18,7 +19,8 @@ class Recorder {
   void record();
   void identity();
   void cast();
-  at::Tensor cast_without_data(const at::Tensor& before, const std::vector<c10::IValue>& real) const;
+  at::Tensor cast_without_data(const at::Tensor& before,
+                               const std::vector<c10::IValue>& real) const;
   void read_number();
   void read_truth();
   void equal();
@@ -29,14 +31,22 @@ class Recorder {
 
   /// Runs the operator below the mode and autograd; results in order, lists flattened.
   std::vector<c10::IValue> run_for_real(const std::vector<c10::IValue>& real);
-  std::vector<ir::Type> infer(const std::vector<ir::NamedArg>& args, const std::vector<at::Tensor>& results);
+  std::vector<ir::Type> infer(const std::vector<ir::NamedArg>& args,
+                              const std::vector<at::Tensor>& results);
   void check_rule(const std::vector<ir::Type>& types, const std::vector<at::Tensor>& results);
-  void finish_writes(const std::vector<ir::NamedArg>& args, const std::vector<c10::IValue>& real,
-                     const std::vector<ir::ValueId>& values);
-  /// The operand that the result is, or looks at: its index; nothing where the result has memory of its own.
-  std::optional<std::size_t> viewed_operand(const std::vector<c10::IValue>& real, const at::Tensor& result) const;
-  /// In a capture without data: the result of an operator that always makes a new dense tensor, by its rule alone.
-  std::optional<at::Tensor> result_without_data(const std::vector<ir::NamedArg>& args, const std::vector<c10::IValue>& real);
+  void finish_writes(const std::vector<c10::IValue>& real, std::vector<ir::ValueId> values);
+  /// A result with memory of its own, or a view of an operand's.
+  at::Tensor wrap_result(const std::vector<ir::NamedArg>& args,
+                         const std::vector<c10::IValue>& real, ir::NodeId node, std::size_t index,
+                         const at::Tensor& result);
+  /// The operand that the result is, or looks at: its index; nothing where the result has memory of
+  /// its own.
+  std::optional<std::size_t> viewed_operand(const std::vector<c10::IValue>& real,
+                                            const at::Tensor& result) const;
+  /// In a capture without data: the result of an operator that always makes a new dense tensor, by
+  /// its rule alone.
+  std::optional<at::Tensor> result_without_data(const std::vector<ir::NamedArg>& args,
+                                                const std::vector<c10::IValue>& real);
   void push_results(std::vector<c10::IValue> results);
   const at::Tensor& tensor_operand(std::size_t index) const { return operands_[index].toTensor(); }
 

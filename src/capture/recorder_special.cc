@@ -1,4 +1,5 @@
-// Operators that ask about data, memory or metadata rather than compute: each is answered in its own way.
+// Operators that ask about data, memory or metadata rather than compute: each is answered in its
+// own way.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/all.h>
 #include <ATen/ops/eq.h>
@@ -19,27 +20,34 @@ void Recorder::identity() {
 }
 
 /// `to` on meta: only the dtype matters, a device means nothing there.
-at::Tensor Recorder::cast_without_data(const at::Tensor& before, const std::vector<c10::IValue>& real) const {
+at::Tensor Recorder::cast_without_data(const at::Tensor& before,
+                                       const std::vector<c10::IValue>& real) const {
   c10::ScalarType dtype = before.scalar_type();
   for (std::size_t i = 1; i < real.size(); ++i) {
-    if (facts_.args[i].kind == ArgKind::dtype && !real[i].isNone()) dtype = static_cast<c10::ScalarType>(real[i].toInt());
+    if (facts_.args[i].kind == ArgKind::dtype && !real[i].isNone())
+      dtype = static_cast<c10::ScalarType>(real[i].toInt());
     if (facts_.args[i].name == "other") dtype = real[i].toTensor().scalar_type();
   }
-  return dtype == before.scalar_type() && facts_.name != "aten._to_copy" ? before : shape_only_cast(before, dtype);
+  return dtype == before.scalar_type() && facts_.name != "aten._to_copy"
+             ? before
+             : shape_only_cast(before, dtype);
 }
 
 void Recorder::cast() {
   const at::Tensor& self = tensor_operand(0);
   std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
   const at::Tensor before = real[0].toTensor();
-  const at::Tensor after = before.is_meta() ? cast_without_data(before, real) : run_for_real(real).front().toTensor();
+  const at::Tensor after =
+      before.is_meta() ? cast_without_data(before, real) : run_for_real(real).front().toTensor();
   if (after.is_same(before)) return push_results({self});
   const ir::ValueId value = session_.value_of(self);
   const ir::TensorType type = session_.graph().value(value).tensor();
   const Dtype dtype = from_torch(after.scalar_type());
-  const auto result = dtype == type.dtype
-                          ? session_.add_node("aten.clone", {{"self", {value}}}, type)
-                          : session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {dtype}}}, {dtype, type.shape});
+  const auto result =
+      dtype == type.dtype
+          ? session_.add_node("aten.clone", {{"self", {value}}}, type)
+          : session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {dtype}}},
+                              {dtype, type.shape});
   push_results({session_.wrap(after, result)});
 }
 
@@ -65,9 +73,11 @@ void Recorder::read_number() {
     type.symbol = symbol;
     result = to_symfloat(session_.shared_from_this(), symbol);
   } else {
-    session_.fail(Code::data_dependent, "the model reads a complex number out of a tensor", {"keep it in a tensor"});
+    session_.fail(Code::data_dependent, "the model reads a complex number out of a tensor",
+                  {"keep it in a tensor"});
   }
-  session_.graph().add_node("aten.item", {{"self", {session_.value_of(self)}}}, {type}, session_.place());
+  session_.graph().add_node("aten.item", {{"self", {session_.value_of(self)}}}, {type},
+                            session_.place());
   push_results({result});
 }
 
@@ -107,13 +117,16 @@ void Recorder::copy() {
   bool same_shape = type.shape.size() == was.shape.size();
   for (std::size_t i = 0; same_shape && i < was.shape.size(); ++i) {
     // Equal in this run: then equal it has to be, or the source would have been of size one.
-    const bool equal_now = session_.dims().hint(type.shape[i]) == session_.dims().hint(was.shape[i]);
-    same_shape = equal_now && session_.settle(shape::Bool::compare(shape::Compare::eq, type.shape[i], was.shape[i]));
+    const bool equal_now =
+        session_.dims().hint(type.shape[i]) == session_.dims().hint(was.shape[i]);
+    same_shape = equal_now && session_.settle(shape::Bool::compare(shape::Compare::eq,
+                                                                   type.shape[i], was.shape[i]));
   }
   if (!same_shape) {
     ir::ArgList sizes;
     for (const Int& size : was.shape) sizes.push_back({size});
-    value = session_.add_node("aten.expand", {{"self", {value}}, {"size", {std::move(sizes)}}}, was);
+    value =
+        session_.add_node("aten.expand", {{"self", {value}}, {"size", {std::move(sizes)}}}, was);
   }
   session_.write(self, value);
   if (real[0].toTensor().is_meta()) session_.trace_of(self)->memory->lost_data = true;
@@ -138,8 +151,9 @@ void Recorder::reshape_self() {
 }
 
 void Recorder::refuse() {
-  session_.fail(Code::capture_failed, "the model calls " + dotted_name(op_.operator_name()) +
-                                          ", which changes the memory behind a tensor",
+  session_.fail(Code::capture_failed,
+                "the model calls " + dotted_name(op_.operator_name()) +
+                    ", which changes the memory behind a tensor",
                 {"make a new tensor instead"});
 }
 

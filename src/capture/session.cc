@@ -14,7 +14,6 @@ using shape::Real;
 
 namespace {
 
-
 std::vector<Int> plain_shape(const at::Tensor& tensor) {
   return {tensor.sizes().begin(), tensor.sizes().end()};
 }
@@ -229,9 +228,10 @@ ir::ValueId Session::constant_for(const at::Tensor& plain) {
   for (const KeptConstant& constant : constants_[storage]) {
     if (same_geometry(weight_tensors_[constant.slot].second, plain)) return constant.value;
   }
-  const ir::ValueId value = graph_.add_weight(
-      "const." + std::to_string(constant_count_++),
-      ir::TensorType{from_torch(plain.scalar_type()), plain_shape(plain)}, ir::WeightKind::constant);
+  const ir::ValueId value =
+      graph_.add_weight("const." + std::to_string(constant_count_++),
+                        ir::TensorType{from_torch(plain.scalar_type()), plain_shape(plain)},
+                        ir::WeightKind::constant);
   constants_[storage].push_back({value, weight_tensors_.size()});
   weight_tensors_.emplace_back(value, plain);
   return value;
@@ -259,11 +259,13 @@ at::Tensor Session::wrap(at::Tensor real, Trace trace) {
 }
 
 at::Tensor Session::wrap(at::Tensor real, ir::ValueId value) {
-  return wrap(std::move(real), Trace{std::make_shared<Memory>(Memory{.base = value}), nullptr, 0, value});
+  return wrap(std::move(real),
+              Trace{std::make_shared<Memory>(Memory{.base = value}), nullptr, 0, value});
 }
 
 ir::ValueId Session::add_node(std::string op, std::vector<ir::NamedArg> args, ir::TensorType type) {
-  const ir::NodeId node = graph_.add_node(std::move(op), std::move(args), {std::move(type)}, place());
+  const ir::NodeId node =
+      graph_.add_node(std::move(op), std::move(args), {std::move(type)}, place());
   return graph_.node(node).results.front();
 }
 

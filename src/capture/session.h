@@ -1,5 +1,6 @@
-// One capture: the graph being written, its dimensions, and who owns which memory. Everything that the dispatcher's
-// fallback needs between two operator calls lives here, so captures in two threads do not meet.
+// One capture: the graph being written, its dimensions, and who owns which memory. Everything that
+// the dispatcher's fallback needs between two operator calls lives here, so captures in two threads
+// do not meet.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,12 +16,14 @@
 
 namespace modelport::capture {
 
-/// What the language that calls us knows: where the model's code stands, and symbols that hide in plain tensors.
+/// What the language that calls us knows: where the model's code stands, and symbols that hide in
+/// plain tensors.
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
   virtual ir::Place place() { return {}; }
-  /// `tensor + symint` reaches the dispatcher as a 0-d tensor with a made-up value; the number it stands for.
+  /// `tensor + symint` reaches the dispatcher as a 0-d tensor with a made-up value; the number it
+  /// stands for.
   virtual std::optional<Number> symbolic_number(const at::Tensor&) { return std::nullopt; }
 };
 
@@ -37,8 +40,10 @@ class Session : public std::enable_shared_from_this<Session> {
   Surroundings& surroundings() { return *surroundings_; }
 
   /// The traced tensor that the model is to be called with.
-  at::Tensor add_input(const std::string& name, const at::Tensor& real, std::vector<shape::Int> shape);
-  /// Parameters and buffers, known by identity. A second name for the same tensor is a tie and adds nothing.
+  at::Tensor add_input(const std::string& name, const at::Tensor& real,
+                       std::vector<shape::Int> shape);
+  /// Parameters and buffers, known by identity. A second name for the same tensor is a tie and adds
+  /// nothing.
   void add_weight(const std::string& name, const at::Tensor& tensor, ir::WeightKind kind);
   /// Memory that belongs to the caller and is put back by `restore` if the model writes to it.
   void protect(const at::Tensor& tensor);
@@ -49,7 +54,9 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Undoes writes of the model to tensors of the caller.
   void restore();
   /// The bytes behind the graph's weights and constants.
-  const std::vector<std::pair<ir::ValueId, at::Tensor>>& weight_tensors() const { return weight_tensors_; }
+  const std::vector<std::pair<ir::ValueId, at::Tensor>>& weight_tensors() const {
+    return weight_tensors_;
+  }
 
   // --- conditions on sizes, with the place of the model's code
   ir::PlaceId place();
@@ -61,7 +68,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool depends_on_data(const shape::Bool& condition) const;
 
   // --- values behind tensors
-  /// The trace of a tensor that the graph knows: traced, a weight, or plain memory that traced values were written to.
+  /// The trace of a tensor that the graph knows: traced, a weight, or plain memory that traced
+  /// values were written to.
   std::optional<Trace> trace_of(const at::Tensor& tensor);
   /// The graph value that holds the tensor's contents now; plain tensors become constants.
   ir::ValueId value_of(const at::Tensor& tensor);
@@ -80,14 +88,16 @@ class Session : public std::enable_shared_from_this<Session> {
   void before_write(const at::Tensor& real);
   /// Plain memory that is about to get traced contents: from here on it is a value of the graph.
   void promote(const at::Tensor& plain);
-  /// The contents of `tensor` become `value`: the memory's base is rebuilt through the chain of views.
+  /// The contents of `tensor` become `value`: the memory's base is rebuilt through the chain of
+  /// views.
   void write(const at::Tensor& tensor, ir::ValueId value);
 
   ir::ValueId add_node(std::string op, std::vector<ir::NamedArg> args, ir::TensorType type);
   [[noreturn]] void fail(Code code, std::string what, std::vector<std::string> ways_out);
   /// For questions about values that this capture does not compute.
   [[noreturn]] void fail_without_weights(std::string_view what);
-  /// The first error of ours in this capture: on its way through torch and the model it may have become another.
+  /// The first error of ours in this capture: on its way through torch and the model it may have
+  /// become another.
   void keep_error(const ExportError& error) {
     if (!error_) error_ = error;
   }
@@ -117,8 +127,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<Owner> owners_;
   std::vector<std::pair<ir::ValueId, at::Tensor>> weight_tensors_;
   std::unordered_map<const c10::StorageImpl*, std::vector<KeptConstant>> constants_;
-  std::unordered_map<const c10::StorageImpl*, at::Tensor> protected_;           // memory of the caller
-  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;                         // (tensor, contents before)
+  std::unordered_map<const c10::StorageImpl*, at::Tensor> protected_;  // memory of the caller
+  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;               // (tensor, contents before)
   int constant_count_ = 0;
   std::optional<ExportError> error_;
 };

@@ -16,8 +16,9 @@ bool in_family(const ops::OpDef* row, std::span<const ops::OpDef> family) {
 }
 
 bool is_pointwise(const ops::OpDef* row) {
-  return in_family(row, ops::unary_ops()) || in_family(row, ops::binary_ops()) || in_family(row, ops::ternary_ops()) ||
-         in_family(row, ops::compare_ops()) || in_family(row, ops::bitwise_ops());
+  return in_family(row, ops::unary_ops()) || in_family(row, ops::binary_ops()) ||
+         in_family(row, ops::ternary_ops()) || in_family(row, ops::compare_ops()) ||
+         in_family(row, ops::bitwise_ops());
 }
 
 template <std::size_t N>
@@ -27,16 +28,18 @@ bool among(std::string_view op, const std::string_view (&names)[N]) {
 
 /// The result is always new and dense.
 bool gives_dense(std::string_view op) {
-  static constexpr std::string_view kOps[] = {"aten.bmm",    "aten.cat",   "aten.embedding",
-                                              "aten.layer_norm", "aten.linear", "aten.matmul",
-                                              "aten.mm", "aten.scaled_dot_product_attention", "aten.stack"};
+  static constexpr std::string_view kOps[] = {
+      "aten.bmm",    "aten.cat",    "aten.embedding", "aten.layer_norm",
+      "aten.linear", "aten.matmul", "aten.mm",        "aten.scaled_dot_product_attention",
+      "aten.stack"};
   return among(op, kOps);
 }
 
 /// The result is new, and dense where all operands are.
 bool gives_dense_for_dense(const ops::OpDef* row, std::string_view op) {
-  static constexpr std::string_view kOps[] = {"aten.gelu", "aten.glu",      "aten.group_norm", "aten.index_select",
-                                              "aten.relu", "aten.rms_norm", "aten.silu",       "aten.softmax.int"};
+  static constexpr std::string_view kOps[] = {
+      "aten.gelu", "aten.glu",      "aten.group_norm", "aten.index_select",
+      "aten.relu", "aten.rms_norm", "aten.silu",       "aten.softmax.int"};
   return among(op, kOps) || in_family(row, ops::reduce_ops()) || in_family(row, ops::scan_ops());
 }
 
@@ -60,19 +63,23 @@ bool all_dense(const std::vector<c10::IValue>& operands) {
 bool any_channels_last(const std::vector<c10::IValue>& operands) {
   bool found = false;
   for_each_tensor(operands, [&](const at::Tensor& t) {
-    found = found || (t.dim() >= 4 && !t.is_contiguous() && t.suggest_memory_format() != at::MemoryFormat::Contiguous);
+    found = found || (t.dim() >= 4 && !t.is_contiguous() &&
+                      t.suggest_memory_format() != at::MemoryFormat::Contiguous);
   });
   return found;
 }
 
 /// Pointwise operators lay out their result after their operands; torch's own iterator says how.
-std::vector<std::int64_t> pointwise_strides(const std::vector<c10::IValue>& operands, c10::ScalarType dtype) {
+std::vector<std::int64_t> pointwise_strides(const std::vector<c10::IValue>& operands,
+                                            c10::ScalarType dtype) {
   std::vector<at::Tensor> tensors;
   for_each_tensor(operands, [&](const at::Tensor& t) { tensors.push_back(t); });
   at::TensorIteratorConfig config;
-  config.set_check_mem_overlap(false).check_all_same_dtype(false).declare_static_dtype_and_device(dtype, at::kMeta);
+  config.set_check_mem_overlap(false).check_all_same_dtype(false).declare_static_dtype_and_device(
+      dtype, at::kMeta);
   config.add_owned_output(at::Tensor());
-  for (const at::Tensor& t : tensors) config.add_owned_const_input(t.is_meta() ? t : t.to(at::kMeta));
+  for (const at::Tensor& t : tensors)
+    config.add_owned_const_input(t.is_meta() ? t : t.to(at::kMeta));
   const at::TensorIterator iterator = config.build();
   return iterator.output(0).strides().vec();
 }
@@ -97,7 +104,8 @@ at::Tensor shape_only_result(const OpFacts& facts, const std::vector<c10::IValue
 }
 
 at::Tensor shape_only_cast(const at::Tensor& from, c10::ScalarType dtype) {
-  if (from.is_non_overlapping_and_dense()) return at::detail::empty_strided_meta(from.sizes(), from.strides(), dtype);
+  if (from.is_non_overlapping_and_dense())
+    return at::detail::empty_strided_meta(from.sizes(), from.strides(), dtype);
   return at::detail::empty_meta(from.sizes(), dtype);
 }
 

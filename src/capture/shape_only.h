@@ -1,4 +1,5 @@
-// Results of operators whose data is not computed: sizes from the operator's rule, strides as torch would lay them out.
+// Results of operators whose data is not computed: sizes from the operator's rule, strides as torch
+// would lay them out.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +12,8 @@
 
 namespace modelport::capture {
 
-/// Whether the strides of this operator's result are known without running it on meta tensors, which is slow: torch's
-/// meta kernels are mostly Python.
+/// Whether the strides of this operator's result are known without running it on meta tensors,
+/// which is slow: torch's meta kernels are mostly Python.
 bool has_known_layout(const OpFacts& facts, const std::vector<c10::IValue>& operands);
 /// The result of such an operator, on meta.
 at::Tensor shape_only_result(const OpFacts& facts, const std::vector<c10::IValue>& operands,

@@ -58,7 +58,8 @@ Number number_of(const c10::SymInt& value) {
 }
 
 Number number_of(const c10::SymFloat& value) {
-  return value.is_symbolic() ? number_of(value.toSymNodeImpl()) : Number(Real(value.expect_float()));
+  return value.is_symbolic() ? number_of(value.toSymNodeImpl())
+                             : Number(Real(value.expect_float()));
 }
 
 Number number_of(const c10::SymBool& value) {
@@ -132,12 +133,24 @@ c10::SymNode SymNumber::mod(const c10::SymNode& other) {
   return make(shape::mod(as_int(number_), as_int(number_of(other))));
 }
 
-c10::SymNode SymNumber::eq(const c10::SymNode& o) { return make(compare(Compare::eq, number_, number_of(o))); }
-c10::SymNode SymNumber::ne(const c10::SymNode& o) { return make(compare(Compare::ne, number_, number_of(o))); }
-c10::SymNode SymNumber::gt(const c10::SymNode& o) { return make(compare(Compare::gt, number_, number_of(o))); }
-c10::SymNode SymNumber::lt(const c10::SymNode& o) { return make(compare(Compare::lt, number_, number_of(o))); }
-c10::SymNode SymNumber::le(const c10::SymNode& o) { return make(compare(Compare::le, number_, number_of(o))); }
-c10::SymNode SymNumber::ge(const c10::SymNode& o) { return make(compare(Compare::ge, number_, number_of(o))); }
+c10::SymNode SymNumber::eq(const c10::SymNode& o) {
+  return make(compare(Compare::eq, number_, number_of(o)));
+}
+c10::SymNode SymNumber::ne(const c10::SymNode& o) {
+  return make(compare(Compare::ne, number_, number_of(o)));
+}
+c10::SymNode SymNumber::gt(const c10::SymNode& o) {
+  return make(compare(Compare::gt, number_, number_of(o)));
+}
+c10::SymNode SymNumber::lt(const c10::SymNode& o) {
+  return make(compare(Compare::lt, number_, number_of(o)));
+}
+c10::SymNode SymNumber::le(const c10::SymNode& o) {
+  return make(compare(Compare::le, number_, number_of(o)));
+}
+c10::SymNode SymNumber::ge(const c10::SymNode& o) {
+  return make(compare(Compare::ge, number_, number_of(o)));
+}
 
 c10::SymNode SymNumber::ceil() {
   return is_real(number_) ? make(shape::ceil(as_real(number_))) : clone();

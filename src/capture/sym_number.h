@@ -1,4 +1,5 @@
-// Symbolic numbers as torch sees them: a SymNodeImpl over our expressions. Python's torch.SymInt works on top of it.
+// Symbolic numbers as torch sees them: a SymNodeImpl over our expressions. Python's torch.SymInt
+// works on top of it.
 #pragma once
 
 #include <c10/core/SymBool.h>

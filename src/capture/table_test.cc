@@ -1,8 +1,9 @@
-// Every row of the operator table against libtorch: its schema, and its shape rule on each of its samples at several sizes.
+// Every row of the operator table against libtorch: its schema, and its shape rule on each of its
+// samples at several sizes.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/randint.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -16,19 +17,23 @@ namespace modelport::capture {
 
 namespace {
 
-at::Tensor drawn(const ir::TensorType& type, const ops::TensorDraw& draw, const shape::Bindings& sizes) {
+at::Tensor drawn(const ir::TensorType& type, const ops::TensorDraw& draw,
+                 const shape::Bindings& sizes) {
   std::vector<std::int64_t> shape;
   for (const shape::Int& size : type.shape) shape.push_back(shape::evaluate(size, sizes));
   if (is_integral(type.dtype) || type.dtype == Dtype::boolean) {
-    return at::randint(0, type.dtype == Dtype::boolean ? 2 : draw.below, shape).to(to_torch(type.dtype));
+    return at::randint(0, type.dtype == Dtype::boolean ? 2 : draw.below, shape)
+        .to(to_torch(type.dtype));
   }
-  if (is_complex(type.dtype)) return at::rand(shape, at::TensorOptions().dtype(to_torch(type.dtype)));
+  if (is_complex(type.dtype))
+    return at::rand(shape, at::TensorOptions().dtype(to_torch(type.dtype)));
   return at::rand(shape).to(to_torch(type.dtype));
 }
 
 std::string printed(const at::Tensor& tensor) {
   std::string text = std::string(name(from_torch(tensor.scalar_type()))) + "[";
-  for (std::int64_t d = 0; d < tensor.dim(); ++d) text += (d ? ", " : "") + std::to_string(tensor.size(d));
+  for (std::int64_t d = 0; d < tensor.dim(); ++d)
+    text += (d ? ", " : "") + std::to_string(tensor.size(d));
   return text + "]";
 }
 
@@ -42,10 +47,12 @@ std::string printed(const ir::Type& type, const shape::Dims& dims) {
 }
 
 /// Runs the sample in libtorch through a graph of one node; the sizes of the results.
-std::vector<at::Tensor> run_sample(const ops::OpDef& op, ops::Sample& sample, const shape::Bindings& sizes) {
+std::vector<at::Tensor> run_sample(const ops::OpDef& op, ops::Sample& sample,
+                                   const shape::Bindings& sizes) {
   std::vector<at::Tensor> inputs;
   for (std::size_t i = 0; i < sample.graph.inputs.size(); ++i) {
-    inputs.push_back(drawn(sample.graph.value(sample.graph.inputs[i]).tensor(), sample.draws[i], sizes));
+    inputs.push_back(
+        drawn(sample.graph.value(sample.graph.inputs[i]).tensor(), sample.draws[i], sizes));
   }
   ir::Graph graph = sample.graph;
   graph.dims = sample.dims.all();
@@ -76,7 +83,10 @@ TEST_CASE("every shape rule gives the types that torch gives, at several sizes")
         std::vector<std::vector<std::int64_t>> observed;
         for (const at::Tensor& t : results) observed.push_back(t.sizes().vec());
         ops::Results types;
-        const ops::Call::Site site{.graph = sample.graph, .dims = sample.dims, .place = {}, .observed = observed,
+        const ops::Call::Site site{.graph = sample.graph,
+                                   .dims = sample.dims,
+                                   .place = {},
+                                   .observed = observed,
                                    .result_count = results.size()};
         REQUIRE_NOTHROW(types = ops::infer(*op, sample.args, site));
         if (results.empty()) continue;  // a number read out of a tensor

@@ -11,7 +11,8 @@ namespace modelport::capture {
 namespace {
 
 c10::Device shown_device(const at::Tensor& real) {
-  // Weightless: what depends on a weight is computed on meta, but the model believes that it runs on the CPU.
+  // Weightless: what depends on a weight is computed on meta, but the model believes that it runs
+  // on the CPU.
   return real.is_meta() ? c10::Device(c10::kCPU) : real.device();
 }
 
@@ -20,8 +21,8 @@ c10::DispatchKeySet shown_keys(const at::Tensor& real) {
     return c10::DispatchKeySet({c10::DispatchKey::CUDA, c10::DispatchKey::AutogradCUDA,
                                 c10::DispatchKey::ADInplaceOrView});
   }
-  return c10::DispatchKeySet({c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU,
-                              c10::DispatchKey::ADInplaceOrView});
+  return c10::DispatchKeySet(
+      {c10::DispatchKey::CPU, c10::DispatchKey::AutogradCPU, c10::DispatchKey::ADInplaceOrView});
 }
 
 }  // namespace
@@ -41,7 +42,8 @@ void TracedTensor::read_sizes() {
   sizes_.clear();
   strides_.clear();
   sizes_.reserve(type.shape.size());
-  for (const shape::Int& size : type.shape) sizes_.push_back(to_symint(session_, session_->dims().simplify(size)));
+  for (const shape::Int& size : type.shape)
+    sizes_.push_back(to_symint(session_, session_->dims().simplify(size)));
 }
 
 void TracedTensor::become(at::Tensor real, Trace trace) {

@@ -1,5 +1,5 @@
-// A tensor under capture: the real tensor of the example run together with the graph value it stands for. To the model it
-// is a tensor with symbolic sizes; it has no storage of its own.
+// A tensor under capture: the real tensor of the example run together with the graph value it
+// stands for. To the model it is a tensor with symbolic sizes; it has no storage of its own.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,22 +14,24 @@ namespace modelport::capture {
 
 class Session;
 
-/// Memory that one or more tensors look at. A write through any of them makes a new version of the base value.
+/// Memory that one or more tensors look at. A write through any of them makes a new version of the
+/// base value.
 struct Memory {
   ir::ValueId base;
   std::uint32_t version = 0;
-  bool lost_data = false;  // weightless: something unknown was written, the real bytes mean nothing any more
+  bool lost_data =
+      false;  // weightless: something unknown was written, the real bytes mean nothing any more
 };
 
 /// How a tensor looks at its memory: the last view operator, and the ones before it.
 struct ViewStep {
   std::shared_ptr<const ViewStep> before;  // null: applied to the base
   std::string op;
-  std::string self_name;             // the argument that is viewed
-  std::vector<ir::NamedArg> args;    // the others
-  std::vector<ir::Type> results;     // of the operator; lists have several
-  std::size_t result = 0;            // which of them
-  ir::TensorType from;               // type of what is viewed
+  std::string self_name;           // the argument that is viewed
+  std::vector<ir::NamedArg> args;  // the others
+  std::vector<ir::Type> results;   // of the operator; lists have several
+  std::size_t result = 0;          // which of them
+  ir::TensorType from;             // type of what is viewed
 };
 
 struct Trace {

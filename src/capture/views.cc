@@ -1,5 +1,6 @@
-// Views and writes in a functional graph: a stale view is read by replaying its chain of view operators on the memory's
-// newest base; a write through a view rebuilds the base from the inside out.
+// Views and writes in a functional graph: a stale view is read by replaying its chain of view
+// operators on the memory's newest base; a write through a view rebuilds the base from the inside
+// out.
 #include <algorithm>
 
 #include "capture/session.h"
@@ -39,9 +40,10 @@ std::int64_t axis_arg(const ViewStep& step, std::string_view name, std::int64_t 
 /// Operators whose result has the same elements in the same order: undone by a reshape.
 bool only_reshapes(std::string_view op) {
   static constexpr std::string_view kOps[] = {
-      "aten.view",      "aten.reshape",     "aten._unsafe_view", "aten.unsqueeze",   "aten.squeeze",
-      "aten.squeeze.dim", "aten.squeeze.dims", "aten.flatten.using_ints", "aten.unflatten.int",
-      "aten.view_as",   "aten.reshape_as",  "aten._reshape_alias", "aten.contiguous"};
+      "aten.view",          "aten.reshape",     "aten._unsafe_view", "aten.unsqueeze",
+      "aten.squeeze",       "aten.squeeze.dim", "aten.squeeze.dims", "aten.flatten.using_ints",
+      "aten.unflatten.int", "aten.view_as",     "aten.reshape_as",   "aten._reshape_alias",
+      "aten.contiguous"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
@@ -59,7 +61,9 @@ std::vector<std::int64_t> inverse_permutation(const ViewStep& step) {
 /// Where a piece of a list (split, chunk) starts and ends along its axis.
 std::pair<Int, Int> piece_bounds(const ViewStep& step, std::int64_t axis) {
   Int start = 0;
-  const auto size = [&](std::size_t i) { return std::get<ir::TensorType>(step.results[i]).shape[axis]; };
+  const auto size = [&](std::size_t i) {
+    return std::get<ir::TensorType>(step.results[i]).shape[axis];
+  };
   for (std::size_t i = 0; i < step.result; ++i) start += size(i);
   return {start, start + size(step.result)};
 }
@@ -72,9 +76,11 @@ class WriteBack {
 
   ir::ValueId run() {
     const std::string_view op = step_.op;
-    if (only_reshapes(op)) return emit("aten.reshape", {self(piece_), {"shape", size_list(step_.from.shape)}});
+    if (only_reshapes(op))
+      return emit("aten.reshape", {self(piece_), {"shape", size_list(step_.from.shape)}});
     if (op == "aten.transpose.int") return emit(step_.op, with_self(piece_));
-    if (op == "aten.t" || op == "aten.numpy_T" || op == "aten.mT") return emit(step_.op, with_self(piece_));
+    if (op == "aten.t" || op == "aten.numpy_T" || op == "aten.mT")
+      return emit(step_.op, with_self(piece_));
     if (op == "aten.permute") return unpermute();
     if (op == "aten.slice.Tensor") return scatter("aten.slice_scatter");
     if (op == "aten.select.int") return scatter("aten.select_scatter");
@@ -144,7 +150,8 @@ class WriteBack {
 
 std::vector<const ViewStep*> steps_from_base(const std::shared_ptr<const ViewStep>& last) {
   std::vector<const ViewStep*> steps;
-  for (const ViewStep* step = last.get(); step != nullptr; step = step->before.get()) steps.push_back(step);
+  for (const ViewStep* step = last.get(); step != nullptr; step = step->before.get())
+    steps.push_back(step);
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
@@ -152,7 +159,8 @@ std::vector<const ViewStep*> steps_from_base(const std::shared_ptr<const ViewSte
 ir::ValueId replay(Session& session, const ViewStep& step, ir::ValueId from) {
   std::vector<ir::NamedArg> args{{step.self_name, value_arg(from)}};
   args.insert(args.end(), step.args.begin(), step.args.end());
-  const ir::NodeId node = session.graph().add_node(step.op, std::move(args), step.results, session.place());
+  const ir::NodeId node =
+      session.graph().add_node(step.op, std::move(args), step.results, session.place());
   return session.graph().node(node).results[step.result];
 }
 
@@ -173,9 +181,11 @@ void Session::write(const at::Tensor& tensor, ir::ValueId value) {
   Trace trace = *found;
   const std::vector<const ViewStep*> steps = steps_from_base(trace.view);
   std::vector<ir::ValueId> parents{trace.memory->base};
-  for (std::size_t i = 0; i + 1 < steps.size(); ++i) parents.push_back(replay(*this, *steps[i], parents.back()));
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i)
+    parents.push_back(replay(*this, *steps[i], parents.back()));
   ir::ValueId rebuilt = value;
-  for (std::size_t i = steps.size(); i-- > 0;) rebuilt = WriteBack(*this, *steps[i], parents[i], rebuilt).run();
+  for (std::size_t i = steps.size(); i-- > 0;)
+    rebuilt = WriteBack(*this, *steps[i], parents[i], rebuilt).run();
   trace.memory->base = rebuilt;
   ++trace.memory->version;
   if (TracedTensor* traced = as_traced(tensor)) {
@@ -186,11 +196,13 @@ void Session::write(const at::Tensor& tensor, ir::ValueId value) {
 
 void Session::promote(const at::Tensor& plain) {
   // The whole memory becomes a value, so that other tensors which look at it see the write.
-  const at::Tensor base = plain.is_contiguous() && plain.storage_offset() == 0 &&
-                                  plain.numel() * static_cast<std::int64_t>(plain.itemsize()) ==
-                                      static_cast<std::int64_t>(plain.storage().nbytes())
-                              ? plain
-                              : plain.as_strided({static_cast<std::int64_t>(plain.storage().nbytes() / plain.itemsize())}, {1}, 0);
+  const at::Tensor base =
+      plain.is_contiguous() && plain.storage_offset() == 0 &&
+              plain.numel() * static_cast<std::int64_t>(plain.itemsize()) ==
+                  static_cast<std::int64_t>(plain.storage().nbytes())
+          ? plain
+          : plain.as_strided(
+                {static_cast<std::int64_t>(plain.storage().nbytes() / plain.itemsize())}, {1}, 0);
   const ir::ValueId value = constant_for(base);
   owners_by_storage_[plain.storage().unsafeGetStorageImpl()].push_back(owners_.size());
   owners_.push_back({base, std::make_shared<Memory>(Memory{.base = value}), std::nullopt, {}});

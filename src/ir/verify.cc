@@ -12,6 +12,8 @@ namespace modelport::ir {
 
 namespace {
 
+constexpr std::size_t kLongestNote = 2000;
+
 /// Names that stand in expressions as they are or in backquotes.
 bool can_be_symbol(std::string_view name) {
   const auto is_bad = [](char c) {
@@ -66,6 +68,7 @@ class Checker {
   void known(const Mentions& mentioned, const Subject& subject);
   void give(const Type& type);
   void report(std::string what, const Subject& subject = {});
+  const std::string& note_on(const Node& node);
 
   const Graph& graph_;
   ValueNames names_;
@@ -73,8 +76,20 @@ class Checker {
   Symbols declared_;
   Symbols awaited_;  // sizes from data that no node above gives a value
   Symbols given_;    // floats and bools from data that a node above gives a value
+  const Node* noted_ = nullptr;
+  std::string note_;
   Diagnostics found_;
 };
+
+/// Printed once a node and cut, because a hostile node may be long and wrong in many places.
+const std::string& Checker::note_on(const Node& node) {
+  if (noted_ == &node) return note_;
+  noted_ = &node;
+  note_ = "node    ";
+  Printer(graph_, names_, note_).node(node);
+  if (note_.size() > kLongestNote) note_ = note_.substr(0, kLongestNote) + "...";
+  return note_;
+}
 
 void Checker::report(std::string what, const Subject& subject) {
   Diagnostic diagnostic;
@@ -83,7 +98,7 @@ void Checker::report(std::string what, const Subject& subject) {
   PlaceId place = subject.place;
   if (subject.node != nullptr) {
     place = subject.node->place;
-    Printer(graph_, names_, diagnostic.notes.emplace_back("node    ")).node(*subject.node);
+    diagnostic.notes.push_back(note_on(*subject.node));
   }
   if (place.index < graph_.place_count()) {
     diagnostic.where = graph_.place(place).where;
@@ -147,10 +162,12 @@ void Checker::weights() {
 void Checker::type(const Type& type, const Subject& subject) {
   Mentions mentioned;
   collect(type, mentioned);
+  std::string undeclared;
   for (const std::string& symbol : mentioned.sizes) {
-    if (!declared_.contains(symbol)) {
-      report("has a type with the undeclared symbol " + symbol + ": " + print(type), subject);
-    }
+    if (!declared_.contains(symbol)) undeclared += (undeclared.empty() ? "" : ", ") + symbol;
+  }
+  if (!undeclared.empty()) {
+    report("has a type with the undeclared symbol " + undeclared + ": " + print(type), subject);
   }
   const auto* tensor = std::get_if<TensorType>(&type);
   if (tensor == nullptr) return;
@@ -208,15 +225,13 @@ void Checker::node(NodeId id) {
 }
 
 void Checker::arguments(const Node& node, const Subject& subject) {
-  for (std::size_t i = 0; i < node.args.size(); ++i) {
-    const std::string& name = node.args[i].name;
-    const auto same_name = [&](const NamedArg& other) { return other.name == name; };
-    if (name.empty()) report("has an argument without a name", subject);
-    if (std::any_of(node.args.begin(), node.args.begin() + static_cast<std::ptrdiff_t>(i),
-                    same_name)) {
-      report("has the argument " + name + " twice", subject);
+  std::set<std::string_view> names;
+  for (const NamedArg& named : node.args) {
+    if (named.name.empty()) report("has an argument without a name", subject);
+    if (!names.insert(named.name).second) {
+      report("has the argument " + named.name + " twice", subject);
     }
-    use(node.args[i].arg, subject);
+    use(named.arg, subject);
   }
 }
 

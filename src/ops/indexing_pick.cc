@@ -102,6 +102,12 @@ Results embedding(Call& call) {
 constexpr std::int64_t kModeSum = 0;
 constexpr std::int64_t kModeMax = 2;
 
+bool has_padding(Call& call) {
+  if (schema_of(call.op()).find("padding_idx") == nullptr || !call.has("padding_idx")) return false;
+  // -1 is "none" to the kernels, the last row to the public operator.
+  return call.op().name.ends_with(".padding_idx") || call.number("padding_idx") >= 0;
+}
+
 Results embedding_bag(Call& call) {
   const Dtype dtype = call.dtype_of("weight");
   const Dtype positions = promote(call.dtype_of("indices"), call.dtype_of("offsets"));
@@ -110,9 +116,8 @@ Results embedding_bag(Call& call) {
   Int bags = size_at(call, call.shape("offsets"), 0);
   if (call.flag("include_last_offset")) bags -= 1;
   const std::int64_t mode = call.number("mode");
-  const bool padded = call.op().name.ends_with("padding_idx") && call.has("padding_idx");
   // The last three serve the backward pass; the fast kernel for plain sums leaves the first empty.
-  const bool fast = mode == kModeSum && !padded && call.op().name != "aten._embedding_bag";
+  const bool fast = mode == kModeSum && dtype != Dtype::f64 && !has_padding(call);
   return {ir::TensorType{dtype, {bags, size_at(call, weight, 1)}},
           ir::TensorType{positions, {fast ? Int(0) : count}}, ir::TensorType{positions, {bags}},
           ir::TensorType{positions,
@@ -126,8 +131,8 @@ constexpr std::array kPickOps{
               "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
               "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
-          .samples =
-              "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
+          .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c]; f64[5, b], i64<5>[a + 2], i64<1>[c]; "
+                     "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
     OpDef{.name = "aten._embedding_bag_forward_only",
           .schema =
               "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "

@@ -54,8 +54,9 @@ Results native_layer_norm(Call& call) {
 }
 
 Results fused_rms_norm(Call& call) {
-  const ir::TensorType statistics{call.dtype_of("input"), statistics_shape(call)};
-  return {call.tensor("input"), statistics};
+  const Dtype own = call.dtype_of("input");
+  const Dtype summed = byte_size(own) < byte_size(Dtype::f32) ? Dtype::f32 : own;
+  return {call.tensor("input"), ir::TensorType{summed, statistics_shape(call)}};
 }
 
 Results native_group_norm(Call& call) {

@@ -1,5 +1,5 @@
-// How the flat inputs and outputs of a graph sit in the model's own call: leaves in pytree order, their dotted names, and
-// the structure as torch's pytree writes it.
+// How the flat inputs and outputs of a graph sit in the model's own call: leaves in pytree order,
+// their dotted names, and the structure as torch's pytree writes it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace modelport::signature {
 
-/// A leaf that is not a tensor keeps its value; tensors (and numbers that depend on sizes) are found by name in the graph.
+/// A leaf that is not a tensor keeps its value; tensors (and numbers that depend on sizes) are
+/// found by name in the graph.
 struct Constant {
   std::variant<std::monostate, bool, std::int64_t, double, std::string> value;  // monostate: None
   bool operator==(const Constant&) const = default;
@@ -23,10 +24,11 @@ struct Leaf {
 };
 
 struct Signature {
-  std::vector<Leaf> inputs;   // in the order of the flattened call
-  std::vector<Leaf> outputs;  // in the order of the flattened result
+  std::vector<Leaf> inputs;                 // in the order of the flattened call
+  std::vector<Leaf> outputs;                // in the order of the flattened result
   std::vector<std::string> argument_names;  // top-level keyword arguments of the call, in order
-  std::string input_structure;   // torch.utils._pytree.treespec_dumps of (args, kwargs); empty: flat keyword arguments
+  std::string input_structure;  // torch.utils._pytree.treespec_dumps of (args, kwargs); empty: flat
+                                // keyword arguments
   std::string output_structure;  // of the result; empty: a flat tuple
   bool operator==(const Signature&) const = default;
 };

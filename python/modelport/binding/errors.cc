@@ -1,6 +1,5 @@
 // ExportError of C++ as modelport.ExportError of Python, with its diagnostics.
 #include "base/error.h"
-
 #include "binding/program.h"
 
 namespace modelport::binding {
@@ -34,8 +33,10 @@ void bind_errors(py::module_& module) {
     try {
       if (pointer) std::rethrow_exception(pointer);
     } catch (const ExportError& error) {
-      const py::object cls = py::reinterpret_borrow<py::object>(exception ? exception : PyExc_RuntimeError);
-      const py::object instance = exception ? cls(error.what(), diagnostics_list(error)) : cls(error.what());
+      const py::object cls =
+          py::reinterpret_borrow<py::object>(exception ? exception : PyExc_RuntimeError);
+      const py::object instance =
+          exception ? cls(error.what(), diagnostics_list(error)) : cls(error.what());
       PyErr_SetObject(cls.ptr(), instance.ptr());
     }
   });

@@ -9,7 +9,9 @@ namespace modelport::binding {
 
 namespace {
 
-py::object upper(std::int64_t hi) { return hi == shape::Range::kUnbounded ? py::none() : py::object(py::int_(hi)); }
+py::object upper(std::int64_t hi) {
+  return hi == shape::Range::kUnbounded ? py::none() : py::object(py::int_(hi));
+}
 
 py::dict place_dict(const SourceLine& where, const std::string& module_path) {
   py::dict place;
@@ -66,14 +68,16 @@ py::list inputs_list(const Program& program) {
 }
 
 /// The sizes of the inputs where some symbols take other values than in the example run.
-std::vector<std::vector<std::int64_t>> input_sizes(const Program& program, const std::map<std::string, std::int64_t>& changed) {
+std::vector<std::vector<std::int64_t>> input_sizes(
+    const Program& program, const std::map<std::string, std::int64_t>& changed) {
   shape::Bindings values;
   for (const shape::Dim& dim : program.graph.dims) values[dim.name] = dim.hint;
   for (const auto& [symbol, size] : changed) values[symbol] = size;
   std::vector<std::vector<std::int64_t>> sizes;
   for (const ir::ValueId id : program.graph.inputs) {
     sizes.emplace_back();
-    for (const shape::Int& size : program.graph.value(id).tensor().shape) sizes.back().push_back(shape::evaluate(size, values));
+    for (const shape::Int& size : program.graph.value(id).tensor().shape)
+      sizes.back().push_back(shape::evaluate(size, values));
   }
   return sizes;
 }
@@ -105,7 +109,8 @@ py::object output_object(const capture::OutputValue& value) {
   return std::visit([](const auto& x) { return py::cast(x); }, value);
 }
 
-py::tuple run(const Program& program, const std::vector<at::Tensor>& inputs, const py::object& watch) {
+py::tuple run(const Program& program, const std::vector<at::Tensor>& inputs,
+              const py::object& watch) {
   std::function<void(ir::NodeId, const std::vector<at::Tensor>&)> watcher;
   if (!watch.is_none()) {
     watcher = [&](ir::NodeId id, const std::vector<at::Tensor>& results) {
@@ -121,7 +126,8 @@ py::tuple run(const Program& program, const std::vector<at::Tensor>& inputs, con
   py::list outputs;
   for (const capture::OutputValue& value : result.outputs) outputs.append(output_object(value));
   py::dict mutated;
-  for (const auto& [name, tensor] : result.mutated_buffers) mutated[py::str(name)] = py::cast(tensor);
+  for (const auto& [name, tensor] : result.mutated_buffers)
+    mutated[py::str(name)] = py::cast(tensor);
   return py::make_tuple(outputs, mutated);
 }
 
@@ -132,28 +138,36 @@ void bind_program(py::module_& module) {
       .def("text", [](const Program& self) { return ir::print(self.graph); })
       .def("verify", [](const Program& self) { ir::verify(self.graph); })
       .def("inputs", &inputs_list)
-      .def("output_names", [](const Program& self) {
-        std::vector<std::string> names;
-        for (const ir::Output& output : self.graph.outputs) names.push_back(output.name);
-        return names;
-      })
+      .def("output_names",
+           [](const Program& self) {
+             std::vector<std::string> names;
+             for (const ir::Output& output : self.graph.outputs) names.push_back(output.name);
+             return names;
+           })
       .def("nodes", &nodes_list)
       .def("node_count", [](const Program& self) { return self.graph.nodes().size(); })
       .def("dims", &dims_list)
       .def("guards", &guards_list)
       .def("assumptions", &assumptions_list)
-      .def("replacements", [](const Program& self) {
-        std::map<std::string, std::string> printed;
-        for (const auto& [symbol, value] : self.replacements) printed[symbol] = shape::print(value);
-        return printed;
-      })
-      .def("same_as", [](const Program& self, const Program& other) { return ir::same_program(self.graph, other.graph); })
+      .def("replacements",
+           [](const Program& self) {
+             std::map<std::string, std::string> printed;
+             for (const auto& [symbol, value] : self.replacements)
+               printed[symbol] = shape::print(value);
+             return printed;
+           })
+      .def("same_as",
+           [](const Program& self, const Program& other) {
+             return ir::same_program(self.graph, other.graph);
+           })
       .def("weights", [](const Program& self) { return self.weights; })
-      .def("set_range", [](Program& self, const std::string& name, std::int64_t lo, std::optional<std::int64_t> hi) {
-        for (shape::Dim& dim : self.graph.dims) {
-          if (dim.name == name) dim.range = {lo, hi.value_or(shape::Range::kUnbounded)};
-        }
-      })
+      .def("set_range",
+           [](Program& self, const std::string& name, std::int64_t lo,
+              std::optional<std::int64_t> hi) {
+             for (shape::Dim& dim : self.graph.dims) {
+               if (dim.name == name) dim.range = {lo, hi.value_or(shape::Range::kUnbounded)};
+             }
+           })
       .def("copy", [](const Program& self) { return std::make_shared<Program>(self); })
       .def("input_sizes", &input_sizes)
       .def("run", &run);

@@ -1,4 +1,5 @@
-// A captured program as Python holds it: the graph, the tensors behind its weights, and what the capture saw.
+// A captured program as Python holds it: the graph, the tensors behind its weights, and what the
+// capture saw.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>
@@ -15,8 +16,8 @@ namespace py = pybind11;
 struct Program {
   ir::Graph graph;
   capture::WeightTensors weights;
-  std::vector<shape::Guard> guards;      // all that were met, those that became ranges included
-  shape::Substitution replacements;      // symbols that guards unified or pinned
+  std::vector<shape::Guard> guards;  // all that were met, those that became ranges included
+  shape::Substitution replacements;  // symbols that guards unified or pinned
 };
 
 void bind_program(py::module_& module);

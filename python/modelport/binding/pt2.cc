@@ -25,10 +25,14 @@ Constant constant_of(const py::handle& value) {
 
 py::object constant_object(const Constant& constant) {
   if (std::holds_alternative<std::monostate>(constant.value)) return py::none();
-  return std::visit([](const auto& x) -> py::object {
-    if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>) return py::none();
-    else return py::cast(x);
-  }, constant.value);
+  return std::visit(
+      [](const auto& x) -> py::object {
+        if constexpr (std::is_same_v<std::decay_t<decltype(x)>, std::monostate>)
+          return py::none();
+        else
+          return py::cast(x);
+      },
+      constant.value);
 }
 
 /// Leaves come as (name, whether it is in the graph, its value otherwise).
@@ -36,13 +40,15 @@ using LeafRow = std::tuple<std::string, bool, py::object>;
 
 std::vector<Leaf> leaves_of(const std::vector<LeafRow>& rows) {
   std::vector<Leaf> leaves;
-  for (const auto& [name, in_graph, value] : rows) leaves.push_back({name, in_graph, in_graph ? Constant{} : constant_of(value)});
+  for (const auto& [name, in_graph, value] : rows)
+    leaves.push_back({name, in_graph, in_graph ? Constant{} : constant_of(value)});
   return leaves;
 }
 
 std::vector<LeafRow> rows_of(const std::vector<Leaf>& leaves) {
   std::vector<LeafRow> rows;
-  for (const Leaf& leaf : leaves) rows.emplace_back(leaf.name, leaf.in_graph, constant_object(leaf.constant));
+  for (const Leaf& leaf : leaves)
+    rows.emplace_back(leaf.name, leaf.in_graph, constant_object(leaf.constant));
   return rows;
 }
 
@@ -67,10 +73,15 @@ void write(const Program& program, const std::string& path, const std::string& t
            const std::vector<LeafRow>& inputs, const std::vector<LeafRow>& outputs,
            const std::vector<std::string>& arguments, const std::string& input_structure,
            const std::string& output_structure) {
-  const Signature signature{leaves_of(inputs), leaves_of(outputs), arguments, input_structure, output_structure};
+  const Signature signature{leaves_of(inputs), leaves_of(outputs), arguments, input_structure,
+                            output_structure};
   const weights::WeightStore store = store_of(program);
   const py::gil_scoped_release no_gil;
-  pt2::write_pt2({.graph = program.graph, .signature = signature, .weights = store, .torch_version = torch_version}, path);
+  pt2::write_pt2({.graph = program.graph,
+                  .signature = signature,
+                  .weights = store,
+                  .torch_version = torch_version},
+                 path);
 }
 
 py::tuple read(const std::string& path) {
@@ -84,10 +95,11 @@ py::tuple read(const std::string& path) {
     const std::vector<std::int64_t> sizes(weight.shape.begin(), weight.shape.end());
     program->weights.emplace(weight.name, at::from_blob(bytes, sizes, [loaded](void*) {}, options));
   }
-  for (const auto& [alias, name] : loaded->weights.aliases()) program->weights.emplace(alias, program->weights.at(name));
+  for (const auto& [alias, name] : loaded->weights.aliases())
+    program->weights.emplace(alias, program->weights.at(name));
   const Signature& signature = loaded->signature;
-  return py::make_tuple(program, rows_of(signature.inputs), rows_of(signature.outputs), signature.input_structure,
-                        signature.output_structure);
+  return py::make_tuple(program, rows_of(signature.inputs), rows_of(signature.outputs),
+                        signature.input_structure, signature.output_structure);
 }
 
 }  // namespace

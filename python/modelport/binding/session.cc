@@ -1,18 +1,19 @@
+#include "capture/session.h"
+
+#include <fmt/format.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/python_symnode.h>
 
-#include <fmt/format.h>
-
 #include "binding/program.h"
 #include "binding/surroundings.h"
-#include "capture/session.h"
 #include "capture/torch_dtype.h"
 
 namespace modelport::binding {
 
 namespace {
 
-/// One capture, driven from Python: inputs and weights are named, the model is called between start and stop.
+/// One capture, driven from Python: inputs and weights are named, the model is called between start
+/// and stop.
 class PySession {
  public:
   explicit PySession(bool with_data) {
@@ -23,7 +24,8 @@ class PySession {
                                                   with_data ? Data::everything : Data::inputs_only);
   }
 
-  void declare(const std::string& name, std::int64_t hint, std::int64_t lo, std::optional<std::int64_t> hi) {
+  void declare(const std::string& name, std::int64_t hint, std::int64_t lo,
+               std::optional<std::int64_t> hi) {
     session_->dims().declare(name, hint, {lo, hi.value_or(shape::Range::kUnbounded)});
   }
 
@@ -32,7 +34,8 @@ class PySession {
     std::vector<shape::Int> sizes;
     for (const auto& size : shape) {
       const auto* number = std::get_if<std::int64_t>(&size);
-      sizes.push_back(number ? shape::Int(*number) : shape::Int::symbol(std::get<std::string>(size)));
+      sizes.push_back(number ? shape::Int(*number)
+                             : shape::Int::symbol(std::get<std::string>(size)));
     }
     return session_->add_input(name, tensor, std::move(sizes));
   }
@@ -48,9 +51,12 @@ class PySession {
   void stop() { recording_.reset(); }
 
   void add_output(const std::string& name, const py::object& value) {
-    if (THPVariable_Check(value.ptr())) return session_->add_output(name, THPVariable_Unpack(value.ptr()));
-    if (torch::is_symint(value)) return session_->add_output(name, capture::number_of(py::cast<c10::SymInt>(value)));
-    if (torch::is_symfloat(value)) return session_->add_output(name, capture::number_of(py::cast<c10::SymFloat>(value)));
+    if (THPVariable_Check(value.ptr()))
+      return session_->add_output(name, THPVariable_Unpack(value.ptr()));
+    if (torch::is_symint(value))
+      return session_->add_output(name, capture::number_of(py::cast<c10::SymInt>(value)));
+    if (torch::is_symfloat(value))
+      return session_->add_output(name, capture::number_of(py::cast<c10::SymFloat>(value)));
     session_->add_output(name, capture::number_of(py::cast<c10::SymBool>(value)));
   }
 
@@ -91,8 +97,10 @@ py::object read_number(const at::Tensor& tensor) {
   const auto symbol = [](const char* type, const c10::SymNode& node) {
     return py::module_::import("torch").attr(type)(py::cast(node));
   };
-  if (number.isSymbolic() && number.isBoolean()) return symbol("SymBool", number.toSymBool().toSymNodeImpl());
-  if (number.isSymbolic() && number.isFloatingPoint()) return symbol("SymFloat", number.toSymFloat().toSymNodeImpl());
+  if (number.isSymbolic() && number.isBoolean())
+    return symbol("SymBool", number.toSymBool().toSymNodeImpl());
+  if (number.isSymbolic() && number.isFloatingPoint())
+    return symbol("SymFloat", number.toSymFloat().toSymNodeImpl());
   return py::cast(number);
 }
 
@@ -105,8 +113,12 @@ void bind_session(py::module_& module) {
       .def("declare", &PySession::declare)
       .def("add_input", &PySession::add_input)
       .def("add_weight", &PySession::add_weight)
-      .def("protect", [](PySession& self, const at::Tensor& tensor) { self.session().protect(tensor); })
-      .def("name_module", [](PySession& self, py::handle module, std::string path) { self.surroundings().name_module(module, std::move(path)); })
+      .def("protect",
+           [](PySession& self, const at::Tensor& tensor) { self.session().protect(tensor); })
+      .def("name_module",
+           [](PySession& self, py::handle module, std::string path) {
+             self.surroundings().name_module(module, std::move(path));
+           })
       .def("start", &PySession::start)
       .def("stop", &PySession::stop)
       .def("add_output", &PySession::add_output)
@@ -123,7 +135,8 @@ void bind_session(py::module_& module) {
     if (PythonSurroundings* here = running_surroundings()) here->leave_module();
   });
   module.def("is_recording", [] { return capture::Recording::current() != nullptr; });
-  module.def("is_traced", [](const at::Tensor& tensor) { return capture::as_traced(tensor) != nullptr; });
+  module.def("is_traced",
+             [](const at::Tensor& tensor) { return capture::as_traced(tensor) != nullptr; });
   module.def("concerns_graph", [](const at::Tensor& tensor) {
     capture::Session* session = capture::Recording::current();
     return capture::as_traced(tensor) != nullptr || (session != nullptr && session->knows(tensor));

@@ -19,7 +19,8 @@ std::string short_file(const std::string& file) {
 }
 
 bool belongs_to_model(const std::string& file) {
-  for (const char* ours : {"/torch/", "/modelport/", "<frozen", "<string>", "/contextlib.py", "/functools.py"}) {
+  for (const char* ours :
+       {"/torch/", "/modelport/", "<frozen", "<string>", "/contextlib.py", "/functools.py"}) {
     if (file.find(ours) != std::string::npos) return false;
   }
   return true;
@@ -53,7 +54,8 @@ ir::Place PythonSurroundings::place() {
       reinterpret_cast<PyObject*>(PyThreadState_GetFrame(PyThreadState_Get())));
   while (frame) {
     auto* raw = reinterpret_cast<PyFrameObject*>(frame.ptr());
-    const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(raw)));
+    const auto code =
+        py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(raw)));
     const Code& facts = code_of(reinterpret_cast<PyCodeObject*>(code.ptr()));
     if (facts.of_model) {
       here.where = {facts.file, PyFrame_GetLineNumber(raw), facts.function};

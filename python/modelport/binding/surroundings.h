@@ -1,4 +1,5 @@
-// Where the model's Python code stands while an operator is recorded: the line, and the module that is running.
+// Where the model's Python code stands while an operator is recorded: the line, and the module that
+// is running.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>

@@ -1,4 +1,5 @@
-// Methods of symbolic numbers that Python's torch.SymInt and torch.SymFloat call and torch._C._SymNode does not have.
+// Methods of symbolic numbers that Python's torch.SymInt and torch.SymFloat call and
+// torch._C._SymNode does not have.
 #include <torch/csrc/utils/python_symnode.h>
 
 #include "binding/program.h"
@@ -28,11 +29,14 @@ void bind_symbols(py::module_& module) {
   });
   module.def("sym_trunc", [](const c10::SymNode& node) { return ours(node).trunc(); });
   module.def("sym_round", [](const c10::SymNode& node) { return ours(node).round(); });
-  module.def("sym_is_ours", [](const c10::SymNode& node) { return dynamic_cast<capture::SymNumber*>(node.get()) != nullptr; });
+  module.def("sym_is_ours", [](const c10::SymNode& node) {
+    return dynamic_cast<capture::SymNumber*>(node.get()) != nullptr;
+  });
   module.def("sym_apply", [](const c10::SymNode& node, const std::string& function) {
-    static const std::map<std::string, Op> kFunctions{{"sqrt", Op::sqrt}, {"exp", Op::exp},   {"log", Op::log},
-                                                      {"log2", Op::log2}, {"sin", Op::sin},   {"cos", Op::cos},
-                                                      {"tan", Op::tan},   {"tanh", Op::tanh}, {"abs", Op::abs}};
+    static const std::map<std::string, Op> kFunctions{
+        {"sqrt", Op::sqrt}, {"exp", Op::exp},   {"log", Op::log},
+        {"log2", Op::log2}, {"sin", Op::sin},   {"cos", Op::cos},
+        {"tan", Op::tan},   {"tanh", Op::tanh}, {"abs", Op::abs}};
     return ours(node).apply(kFunctions.at(function));
   });
 }

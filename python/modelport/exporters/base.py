@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from abc import ABC, abstractmethod
 from collections.abc import MutableMapping
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import problem
 
@@ -13,8 +13,8 @@ from ..errors import problem
 class HfExporter(ABC):
     """Base of the exporters. `required_packages` must be installed, `min_versions` are enforced."""
 
-    required_packages: list[str] = ["torch"]
-    min_versions: dict[str, str] = {}
+    required_packages: ClassVar[list[str]] = ["torch"]
+    min_versions: ClassVar[dict[str, str]] = {}
 
     def __init__(self) -> None:
         self.validate_environment()

@@ -28,7 +28,9 @@ class ExportConfigMixin:
         known = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(config_dict) - known)
         if unknown:
-            raise problem("E0301", f"{cls.__name__} has no field {', '.join(unknown)}", f"it has: {', '.join(sorted(known))}")
+            raise problem(
+                "E0301", f"{cls.__name__} has no field {', '.join(unknown)}", f"it has: {', '.join(sorted(known))}"
+            )
         return cls(**config_dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,9 +44,9 @@ class ExportConfigMixin:
 class DynamoConfig(ExportConfigMixin):
     """How to export to `.pt2`.
 
-    `dynamic` makes every axis longer than 1 symbolic, `dynamic_shapes` says it axis by axis and goes first. `strict` and
-    `prefer_deferred_runtime_asserts_over_guards` steer torch's tracer, which is not used here: they are accepted and make
-    no difference. `quantizer` is not supported yet.
+    `dynamic` makes every axis longer than 1 symbolic, `dynamic_shapes` says it axis by axis and goes first. `strict`
+    and `prefer_deferred_runtime_asserts_over_guards` steer torch's tracer, which is not used here: they are accepted
+    and make no difference. `quantizer` is not supported yet.
     """
 
     export_format: ExportFormat = ExportFormat.DYNAMO
@@ -58,4 +60,6 @@ class DynamoConfig(ExportConfigMixin):
         if isinstance(self.export_format, str):
             self.export_format = ExportFormat(self.export_format)
         if self.quantizer is not None:
-            raise problem("E0301", "quantizers are not supported yet", "export without quantizer, then quantize the artifact")
+            raise problem(
+                "E0301", "quantizers are not supported yet", "export without quantizer, then quantize the artifact"
+            )

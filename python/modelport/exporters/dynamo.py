@@ -7,7 +7,7 @@ import os
 import tempfile
 from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.utils import _pytree as pytree
@@ -26,11 +26,14 @@ from .prepare import config_flags, prepare_for_export
 class DynamoExporter(HfExporter):
     """Captures a model and gives a program that torch.export reads."""
 
-    required_packages = ["torch"]
-    min_versions = {"torch": "2.13.0"}
+    required_packages: ClassVar[list[str]] = ["torch"]
+    min_versions: ClassVar[dict[str, str]] = {"torch": "2.13.0"}
 
     def export(
-        self, model: torch.nn.Module, sample_inputs: MutableMapping[str, Any], config: DynamoConfig | dict[str, Any] | None = None
+        self,
+        model: torch.nn.Module,
+        sample_inputs: MutableMapping[str, Any],
+        config: DynamoConfig | dict[str, Any] | None = None,
     ) -> ExportedProgram:
         config = _as_config(config)
         model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
@@ -53,7 +56,7 @@ class ExportedProgram:
     """A captured program with the interface of torch's ExportedProgram.
 
     `save` writes the archive straight from the graph; anything else (`module()`, `graph_signature`,
-    `range_constraints`, `graph_module`, ...) is torch's own object, loaded from the same bytes when it is first asked for.
+    `range_constraints`, `graph_module`, ...) is torch's own object, loaded from the same bytes when first asked for.
     """
 
     def __init__(self, captured: Captured):

@@ -72,7 +72,7 @@ def _walk(obj: Any, prefix: str) -> Iterator[tuple[str, torch.Tensor]]:
 
 
 def cast_leaf_tensors(obj: Any, dtype: torch.dtype, device: torch.device) -> Any:
-    """Floating tensors in the given dtype, all tensors on the given device; mappings and objects are changed in place."""
+    """Floating tensors in the given dtype, all on the given device; mappings and objects are changed in place."""
     if isinstance(obj, torch.Tensor):
         return obj.to(dtype=dtype, device=device) if obj.is_floating_point() else obj.to(device=device)
     if isinstance(obj, _NOT_CONTAINERS):
