@@ -54,8 +54,19 @@ def compare(row: Any, folder: Path) -> Outcome:
     try:
         captured.check(model, inputs)
     except Exception as error:
+        if _fails(real, model, inputs):
+            return Outcome(row.name, "same", f"neither graph runs: {_first_line(error)}", seconds)
         return Outcome(row.name, "other values", _first_line(error), seconds)
-    return Outcome(row.name, "same", "", seconds)
+    narrower = captured.program.dims() != real.program.dims()
+    return Outcome(row.name, "same", "some ranges are narrower" if narrower else "", seconds)
+
+
+def _fails(captured: Any, model: Any, inputs: Any) -> bool:
+    try:
+        captured.check(model, inputs)
+    except Exception:
+        return True
+    return False
 
 
 def _first_line(error: Exception) -> str:
@@ -83,7 +94,7 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             outcomes.append(compare(row, Path(folder)))
-        if outcomes[-1].kind != "same":
+        if outcomes[-1].reason:
             print(f"{row.name}: {outcomes[-1].kind}: {outcomes[-1].reason}", flush=True)
     same = [o for o in outcomes if o.kind == "same"]
     for kind in sorted({o.kind for o in outcomes}):

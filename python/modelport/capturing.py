@@ -69,7 +69,7 @@ def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: bool = False) -> 
     try:
         return _capture(model, flat, axes, core.Session(False), trial)
     except Exception as error:  # whatever it is, the capture with data either works or reports it
-        before_reading(model, error)
+        before_reading(model, error, trial=trial)
     return _capture(model, flat, axes, core.Session(True), trial)
 
 

@@ -18,11 +18,16 @@ def put(model: Any, weights: Weights) -> None:
     _weights[model] = weights
 
 
-def before_reading(model: Any, error: Exception) -> None:
-    """To be called before a capture that computes everything, with what made it necessary."""
+def before_reading(model: Any, error: Exception, *, trial: bool) -> None:
+    """To be called before a capture that computes everything, with what made it necessary.
+
+    In a trial at another size the model may fail for good: then its weights are not read to see it fail again."""
     try:
         weights = _weights.get(model)
     except TypeError:  # a callable that cannot be referred to weakly is no model of ours
         return
-    if weights is not None:
-        weights.read_because(error)
+    if weights is None:
+        return
+    if trial and getattr(error, "code", "") != "E0206":
+        raise error
+    weights.read_because(error)

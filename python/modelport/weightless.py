@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from . import on_disk
 from ._modelport import is_recording
 from .captured import Captured
 from .checkpoint import Checkpoint, StoredTensor, find_class, read_class_config, read_config, unfilled_like
-from .errors import ExportError
+from .errors import ExportError, problem
 from .place import model_line
 from .weight_names import Source, bind
 
@@ -39,14 +41,22 @@ def capture_folder(
     model_class = find_class(folder, written, model_class)
     try:
         weights = WeightsOnDisk(folder, checkpoint, written, model_class)
-    except ExportError:
-        raise
+        on_disk.put(weights.model, weights)
+        with weights.unread():
+            captured = capture(weights.model, inputs, **options)
     except Exception as error:  # the constructor of a model can fail in any way
+        if isinstance(error, ExportError) and error.code != "E0206":
+            raise
         warnings.warn(f"{folder}: the weights are loaded, because {_reason(error)}", stacklevel=3)
         model = model_class.from_pretrained(folder).eval()
         return CapturedOnDisk(capture(model, inputs, **options), None)
-    on_disk.put(weights.model, weights)
-    return CapturedOnDisk(capture(weights.model, inputs, **options), weights)
+    if weights.refused:
+        warnings.warn(
+            f"{folder}: conditions on sizes that only values could decide are kept as the model asked them "
+            "(captured.report() lists them); to have them tried, load the model: modelport.capture(model, inputs)",
+            stacklevel=3,
+        )
+    return CapturedOnDisk(captured, weights)
 
 
 def _reason(error: Exception) -> str:
@@ -79,11 +89,22 @@ class WeightsOnDisk:
             self._place(name, source)
         _make_the_rest(self.model, sources)
         self.sources = _by_every_name(self.model, sources)
-        if self._unfilled:
-            self.model.register_forward_pre_hook(self._before_forward)
+        self.refused = False  # whether a forward pass for its values was refused
+        self._unread = False
+        self.model.register_forward_pre_hook(self._before_forward)
+
+    @contextmanager
+    def unread(self) -> Iterator[None]:
+        """While it lasts, the model does not run for its values, unless it turned out that it must."""
+        self._unread = True
+        try:
+            yield
+        finally:
+            self._unread = False
 
     def read_because(self, error: Exception) -> None:
-        warnings.warn(f"{self.folder}: the weights are read, because {_reason(error)}", stacklevel=4)
+        warnings.warn(f"{self.folder}: the weights are read, because {_reason(error)}", stacklevel=5)
+        self._unread = False
         self.fill()
 
     @torch.no_grad()
@@ -95,8 +116,12 @@ class WeightsOnDisk:
             self._unfilled.pop()
 
     def _before_forward(self, _module: Any, _args: Any) -> None:
-        if not is_recording():
-            self.fill()
+        if is_recording():
+            return
+        if self._unread:
+            self.refused = True
+            raise problem("E0206", "the values of the model are asked for", "modelport.capture(model, inputs)")
+        self.fill()
 
     def _place(self, name: str, source: Source) -> None:
         stored = source.as_stored
@@ -161,9 +186,6 @@ def _make_the_rest(model: Any, sources: dict[str, Source]) -> None:
     model._initialize_missing_keys(False)
     model.tie_weights(missing_keys=missing, recompute_mapping=False)
     empty = [name for name, t in [*model.named_parameters(), *model.named_buffers()] if t.is_meta]
-    for path, module in model.named_modules():
-        plain = (n for n, v in vars(module).items() if isinstance(v, torch.Tensor) and v.is_meta)
-        empty += [f"{path}.{n}" if path else n for n in plain]
     if empty:
         raise _NotThisWay(f"these have no values when the model is built without weights: {', '.join(empty)}")
 

@@ -130,6 +130,7 @@ ir::Graph Session::finish() {
       graph_.mutations.push_back({*owner.buffer, owner.memory->base});
     }
   }
+  assume_pinned_numbers();
   ir::drop_dead_nodes(graph_);
   graph_.substitute(dims_.replacements());
   for (const shape::Dim& dim : dims_.all()) {
@@ -144,6 +145,19 @@ ir::Graph Session::finish() {
     }
   }
   return std::move(graph_);
+}
+
+/// A number read from data that had to be known (the count of a Python loop) is an assumption about
+/// the data.
+void Session::assume_pinned_numbers() {
+  for (const ir::Node& node : graph_.nodes()) {
+    if (node.op != "aten.item") continue;
+    const auto& type = std::get<ir::ScalarType>(graph_.value(node.results[0]).type);
+    const Int* symbol = std::get_if<Int>(&type.symbol);
+    const auto number = symbol ? dims_.simplify(*symbol).constant() : std::nullopt;
+    if (number)
+      graph_.assumptions.push_back({*node.find("self")->get<ir::ValueId>(), *number, node.place});
+  }
 }
 
 void Session::restore() {

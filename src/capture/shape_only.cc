@@ -69,6 +69,19 @@ bool any_channels_last(const std::vector<c10::IValue>& operands) {
   return found;
 }
 
+/// Operands that the kernel would refuse are left to torch, which says so.
+bool types_fit(const OpFacts& facts, const std::vector<c10::IValue>& operands) {
+  if (facts.name == "aten.embedding")
+    return at::isIntegralType(operands[1].toTensor().scalar_type(), false);
+  if (facts.name == "aten.cat" || facts.name == "aten.stack") return true;
+  const c10::ScalarType first = operands[0].toTensor().scalar_type();
+  return std::all_of(operands.begin(), operands.end(), [&](const c10::IValue& v) {
+    const bool mask =
+        v.isTensor() && v.toTensor().defined() && v.toTensor().scalar_type() == at::kBool;
+    return !v.isTensor() || !v.toTensor().defined() || mask || v.toTensor().scalar_type() == first;
+  });
+}
+
 /// Pointwise operators lay out their result after their operands; torch's own iterator says how.
 std::vector<std::int64_t> pointwise_strides(const std::vector<c10::IValue>& operands,
                                             c10::ScalarType dtype) {
@@ -90,7 +103,7 @@ bool has_known_layout(const OpFacts& facts, const std::vector<c10::IValue>& oper
   if (facts.writes || facts.row == nullptr || facts.random) {
     return facts.name == "aten.scaled_dot_product_attention" && !facts.writes;
   }
-  if (gives_dense(facts.name)) return !any_channels_last(operands);
+  if (gives_dense(facts.name)) return types_fit(facts, operands) && !any_channels_last(operands);
   if (is_pointwise(facts.row)) return true;
   return gives_dense_for_dense(facts.row, facts.name) && all_dense(operands);
 }

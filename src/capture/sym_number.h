@@ -85,6 +85,11 @@ class SymNumber final : public c10::SymNodeImpl {
   Number number_;
 };
 
+/// Torch's Python layer hands symbolic floats and bools over in a wrapper of its own; the binding
+/// says how to look inside. The reader gives the node in the wrapper, or null.
+using WrapperReader = c10::SymNode (*)(const c10::SymNode&);
+void set_wrapper_reader(WrapperReader reader);
+
 /// Our number behind a torch symbol; foreign constants (ConstantSymNodeImpl) become plain numbers.
 Number number_of(const c10::SymNode& node);
 Number number_of(const c10::SymInt& value);

@@ -101,7 +101,18 @@ c10::SymIntArrayRef TracedTensor::sym_strides_custom() const {
 }
 
 c10::SymBool TracedTensor::sym_is_contiguous_custom(at::MemoryFormat format) const {
-  return real_.is_contiguous(format);
+  if (format != at::MemoryFormat::Contiguous || real_.numel() == 0)
+    return real_.is_contiguous(format);
+  // A dimension that happens to be 1 has any stride; a symbolic one must have the stride that it
+  // needs at other sizes.
+  std::int64_t expected = 1;
+  for (std::size_t d = sizes_.size(); d-- > 0;) {
+    const auto axis = static_cast<std::int64_t>(d);
+    const bool matters = real_.size(axis) != 1 || sizes_[d].is_heap_allocated();
+    if (matters && real_.stride(axis) != expected) return false;
+    expected *= real_.size(axis);
+  }
+  return true;
 }
 
 bool TracedTensor::is_strides_like_custom(at::MemoryFormat format) const {

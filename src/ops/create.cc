@@ -90,12 +90,12 @@ constexpr std::array kCreateOps{
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .samples = "a, False; 5, True, dtype=f64"},
-    OpDef{
-        .name = "aten.empty.memory_format",
-        .schema = "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                  "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        .infer = of_size,
-        .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
+    OpDef{.name = "aten.empty.memory_format",
+          .schema =
+              "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+          .infer = of_size,
+          .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
     OpDef{.name = "aten.empty_permuted",
           .schema = "(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",

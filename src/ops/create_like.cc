@@ -16,12 +16,12 @@ Results new_of_size(Call& call) {
 }
 
 constexpr std::array kCreateLikeOps{
-    OpDef{
-        .name = "aten.empty_like",
-        .schema = "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                  "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        .infer = like,
-        .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
+    OpDef{.name = "aten.empty_like",
+          .schema =
+              "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+          .infer = like,
+          .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
     OpDef{.name = "aten.fill.Scalar",
           .schema = "(Tensor self, Scalar value) -> Tensor",
           .infer = like_self,
@@ -61,22 +61,22 @@ constexpr std::array kCreateLikeOps{
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = new_of_size,
           .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []"},
-    OpDef{
-        .name = "aten.ones_like",
-        .schema = "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                  "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        .infer = like,
-        .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
+    OpDef{.name = "aten.ones_like",
+          .schema =
+              "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+          .infer = like,
+          .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
     OpDef{.name = "aten.zero",
           .schema = "(Tensor self) -> Tensor",
           .infer = like_self,
           .samples = "f32[a, b]; i64[]"},
-    OpDef{
-        .name = "aten.zeros_like",
-        .schema = "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                  "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        .infer = like,
-        .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
+    OpDef{.name = "aten.zeros_like",
+          .schema =
+              "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+          .infer = like,
+          .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
 };
 static_assert(first_bad_row(kCreateLikeOps).empty(), "unsorted, duplicate or half-filled row");
 

@@ -52,7 +52,7 @@ TEST_CASE("cat passes over empty tensors with one axis") {
 
 TEST_CASE("a view with a hole divides exactly, and says so where that is not certain") {
   check("aten.view", "f32[a, b, 12], [a*b, -1, 4]", {{"a", 2}, {"b", 3}}, {"f32[a*b, 3, 4]", ""});
-  check("aten.view", "f32[a, 3], [-1, 2]", {{"a", 4}}, {"f32[3*a//2, 2]", "3*a%2 == 0"});
+  check("aten.view", "f32[a, 3], [-1, 2]", {{"a", 4}}, {"f32[a + a//2, 2]", "a%2 == 0"});
 }
 
 TEST_CASE("chunk and split bound a size only as far as the number of parts depends on it") {
@@ -68,7 +68,7 @@ TEST_CASE("squeeze of an axis that may be 1 asks whether it is") {
 
 TEST_CASE("expand keeps an axis that has the size already and gives way for 1 only") {
   check("aten.expand", "f32[a, 1], [a, b]", {{"a", 2}, {"b", 3}}, {"f32[a, b]", ""});
-  check("aten.expand", "f32[a], [b]", {{"a", 2}, {"b", 2}}, {"f32[a]", "b == a"});
+  check("aten.expand", "f32[a], [b]", {{"a", 2}, {"b", 2}}, {"f32[a]", "a == b"});
   check("aten.expand", "f32[a], [b]", {{"a", 1}, {"b", 3}}, {"f32[b]", "a == 1"});
 }
 

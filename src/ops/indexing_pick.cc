@@ -150,14 +150,14 @@ constexpr std::array kPickOps{
                     "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
           .infer = embedding,
           .samples = "f32[5, b], i64<5>[a, c]; f32[7, 4], i64<7>[a], 0; bf16[7, 4], i32<7>[a]"},
-    OpDef{
-        .name = "aten.embedding_bag",
-        .schema = "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
-                  "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
-                  "include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
-        .infer = embedding_bag,
-        .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], "
-                   "False, 1; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
+    OpDef{.name = "aten.embedding_bag",
+          .schema =
+              "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
+              "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
+              "include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
+          .infer = embedding_bag,
+          .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], "
+                     "False, 1; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
     OpDef{.name = "aten.embedding_bag.padding_idx",
           .schema = "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int "
                     "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? "

@@ -219,15 +219,15 @@ constexpr std::array kProductOps{
           .schema = "(Tensor self, Tensor tensor) -> Tensor",
           .infer = dot,
           .samples = "f32[a], f32[a]; i64[3], i64[3]"},
-    OpDef{
-        .name = "aten.einsum",
-        .schema = "(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-        .infer = einsum,
-        .samples = "\"ij,jk->ik\", [f32[a, b], f32[b, c]]; \"bhld,bhmd->bhlm\", [f32[a, 2, b, 3], "
-                   "f32[a, 2, c, 3]]; \"...ij,...j->...i\", [f32[a, 2, b], f32[a, b]]; \"ij->ji\", "
-                   "[f32[a, b]]; \"i,j\", [f32[a], f32[b]]; \"ba,ac\", [f32[a, b], f32[b, c]]; "
-                   "\"ii->i\", [f32[a, a]]; \"ij -> \", [f32[a, b]]; \"b...d,cd->b...c\", [f32[a, "
-                   "b, 2, 3], f32[c, 3]]; \"...j,k...j\", [f32[a, b], f32[c, a, b]]"},
+    OpDef{.name = "aten.einsum",
+          .schema = "(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+          .infer = einsum,
+          .samples =
+              "\"ij,jk->ik\", [f32[a, b], f32[b, c]]; \"bhld,bhmd->bhlm\", [f32[a, 2, b, 3], "
+              "f32[a, 2, c, 3]]; \"...ij,...j->...i\", [f32[a, 2, b], f32[a, b]]; \"ij->ji\", "
+              "[f32[a, b]]; \"i,j\", [f32[a], f32[b]]; \"ba,ac\", [f32[a, b], f32[b, c]]; "
+              "\"ii->i\", [f32[a, a]]; \"ij -> \", [f32[a, b]]; \"b...d,cd->b...c\", [f32[a, "
+              "b, 2, 3], f32[c, 3]]; \"...j,k...j\", [f32[a, b], f32[c, a, b]]"},
     OpDef{.name = "aten.ger",
           .schema = "(Tensor self, Tensor vec2) -> Tensor",
           .infer = outer,

@@ -81,13 +81,13 @@ constexpr std::array kLossOps{
           .samples = "f32[a, 5], i64<5>[a]; f32[a, 5, b], i64<5>[a, b], f32[5], 0; f32[a, 5], "
                      "f32[a, 5], None, 0; f32[5], i64<5>[]; f32[a, 5], i64<5>[a], reduction=2, "
                      "label_smoothing=0.1; f16[a, 5], i64<5>[a], reduction=0"},
-    OpDef{
-        .name = "aten.ctc_loss.Tensor",
-        .schema = "(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, "
-                  "int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-        .infer = ctc_loss,
-        .samples = "f32[a + 10, b, 5], i64<5>[b, 3], i64<1>[b], i64<1>[b]; f32[a + 10, b, 5], "
-                   "i64<5>[b, 3], i64<1>[b], i64<1>[b], reduction=0, zero_infinity=True"},
+    OpDef{.name = "aten.ctc_loss.Tensor",
+          .schema =
+              "(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, "
+              "int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
+          .infer = ctc_loss,
+          .samples = "f32[a + 10, b, 5], i64<5>[b, 3], i64<1>[b], i64<1>[b]; f32[a + 10, b, 5], "
+                     "i64<5>[b, 3], i64<1>[b], i64<1>[b], reduction=0, zero_infinity=True"},
     OpDef{.name = "aten.huber_loss",
           .schema = "(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor",
           .infer = elementwise_loss,

@@ -137,14 +137,14 @@ constexpr std::array kConvolutionOps{
         .infer = conv,
         .samples = "f32[a, 2, b + 3, 8, 5], f32[6, 2, 3, 2, 1]; f32[a, 2, 4, 5, c + 5], f32[6, 1, "
                    "2, 3, 3], f32[6], [2, 1, 2], [1, 0, 1], [1, 1, 2], 2"},
-    OpDef{
-        .name = "aten.conv3d.padding",
-        .schema = "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
-                  "str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
-        .infer = conv_named_padding,
-        .samples =
-            "f32[a, 2, b + 3, 8, 5], f32[6, 2, 3, 2, 1], None, [1, 1, 1], \"same\"; f32[a, 2, 4, "
-            "5, c + 5], f32[6, 1, 2, 3, 3], f32[6], [2, 1, 2], \"valid\", [1, 1, 2], 2"},
+    OpDef{.name = "aten.conv3d.padding",
+          .schema =
+              "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
+              "str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+          .infer = conv_named_padding,
+          .samples =
+              "f32[a, 2, b + 3, 8, 5], f32[6, 2, 3, 2, 1], None, [1, 1, 1], \"same\"; f32[a, 2, 4, "
+              "5, c + 5], f32[6, 1, 2, 3, 3], f32[6], [2, 1, 2], \"valid\", [1, 1, 2], 2"},
     OpDef{.name = "aten.conv_tbc",
           .schema = "(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
           .infer = conv_tbc,

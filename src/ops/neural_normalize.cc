@@ -148,13 +148,13 @@ constexpr std::array kNormalizeOps{
           .infer = native_batch_norm,
           .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.00001; f32[a, "
                      "4], None, None, f32[4], f32[4], True, 0.1, 0.00001"},
-    OpDef{
-        .name = "aten.native_group_norm",
-        .schema = "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
-                  "int group, float eps) -> (Tensor, Tensor, Tensor)",
-        .infer = native_group_norm,
-        .samples = "bf16[a, 4, b], f32[4], f32[4], a, 4, b, 2, 0.00001; f32[a, 4, b], None, None, "
-                   "a, 4, b, 2, 0.00001; f32[a, 6, b, 3], f32[6], f32[6], a, 6, 3*b, 3, 0.00001"},
+    OpDef{.name = "aten.native_group_norm",
+          .schema = "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
+                    "int group, float eps) -> (Tensor, Tensor, Tensor)",
+          .infer = native_group_norm,
+          .samples =
+              "bf16[a, 4, b], f32[4], f32[4], a, 4, b, 2, 0.00001; f32[a, 4, b], None, None, "
+              "a, 4, b, 2, 0.00001; f32[a, 6, b, 3], f32[6], f32[6], a, 6, 3*b, 3, 0.00001"},
     OpDef{.name = "aten.native_layer_norm",
           .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
                     "eps) -> (Tensor, Tensor, Tensor)",

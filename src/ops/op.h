@@ -1,4 +1,5 @@
-// One operator, one row: its schema, the rule for the type of its results, and calls that the parity tests are made from.
+// One operator, one row: its schema, the rule for the type of its results, and calls that the
+// parity tests are made from.
 #pragma once
 
 #include <span>
@@ -17,9 +18,10 @@ struct OpDef {
   std::string_view name;    // "aten.addmm", "aten.add.Tensor"
   std::string_view schema;  // as torch prints it, from the opening bracket on
   Infer infer = nullptr;
-  /// Calls in text form, separated by ';': "f32[a, b], f32[b]; i64[a], 2". Integers are drawn from {0, 1} unless the
-  /// dtype says otherwise: "i64<5>[a]" draws from 0..4. Symbols take several sizes in the tests. "name=value" after the
-  /// positional ones. Lists: [1, -1], [f32[a], f32[b]]. Nothing: None.
+  /// Calls in text form, separated by ';': "f32[a, b], f32[b]; i64[a], 2". Integers are drawn from
+  /// {0, 1} unless the dtype says otherwise: "i64<5>[a]" draws from 0..4. Symbols take several
+  /// sizes in the tests. "name=value" after the positional ones. Lists: [1, -1], [f32[a], f32[b]].
+  /// Nothing: None.
   std::string_view samples;
 };
 

@@ -63,12 +63,12 @@ constexpr std::array kRandomLikeOps{
           .schema = "(Tensor self, Generator? generator=None) -> Tensor",
           .infer = like_self,
           .samples = "f32[a, b]; f64[]; f16[a]"},
-    OpDef{
-        .name = "aten.rand_like",
-        .schema = "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                  "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        .infer = like,
-        .samples = "f32[a, b]; f16[a], dtype=f64; f32[]"},
+    OpDef{.name = "aten.rand_like",
+          .schema =
+              "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+          .infer = like,
+          .samples = "f32[a, b]; f16[a], dtype=f64; f32[]"},
     OpDef{.name = "aten.rand_like.generator",
           .schema = "(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "
@@ -87,12 +87,12 @@ constexpr std::array kRandomLikeOps{
                     "memory_format=None) -> Tensor",
           .infer = like,
           .samples = "f32[a, b], 1, 5; i64[a], 0, 3, dtype=i32"},
-    OpDef{
-        .name = "aten.randn_like",
-        .schema = "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-                  "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        .infer = like,
-        .samples = "f32[a, b]; f16[a], dtype=f64; f32[]"},
+    OpDef{.name = "aten.randn_like",
+          .schema =
+              "(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+              "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+          .infer = like,
+          .samples = "f32[a, b]; f16[a], dtype=f64; f32[]"},
     OpDef{.name = "aten.randn_like.generator",
           .schema = "(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? "

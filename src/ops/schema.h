@@ -1,4 +1,5 @@
-// Operator schemas as torch prints them, parsed without torch: "(Tensor self, *, Scalar alpha=1) -> Tensor".
+// Operator schemas as torch prints them, parsed without torch: "(Tensor self, *, Scalar alpha=1) ->
+// Tensor".
 #pragma once
 
 #include <string>

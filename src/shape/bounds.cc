@@ -18,7 +18,8 @@ using Wide = __int128;
 
 constexpr Wide kInfinity = Wide{1} << 64;  // at or beyond: unbounded
 
-/// Ends are at most kInfinity in magnitude. A symbol without a bound is within 64 bits all the same.
+/// Ends are at most kInfinity in magnitude. A symbol without a bound is within 64 bits all the
+/// same.
 struct Interval {
   Wide lo = -kInfinity;
   Wide hi = kInfinity;

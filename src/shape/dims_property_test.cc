@@ -101,9 +101,10 @@ TEST_CASE("guards hold in the example, and their effects say the same as they do
     CAPTURE(guards);
     REQUIRE(admitted_by_guards(dims, dims.values()));
     REQUIRE(admitted_by_effects(dims, dims.values()));
-    for (const Values& values : setup.all) {
-      REQUIRE(admitted_by_guards(dims, values) == admitted_by_effects(dims, values));
-    }
+    const auto agree = [&](const Values& values) {
+      return admitted_by_guards(dims, values) == admitted_by_effects(dims, values);
+    };
+    REQUIRE(std::ranges::all_of(setup.all, agree));
   }
 }
 
@@ -127,10 +128,12 @@ TEST_CASE("what is simplified or decided is so for all sizes that the guards adm
       CAPTURE(print(x));
       CAPTURE(print(simple));
       CAPTURE(print(condition));
-      for (const Values& values : admitted) {
-        REQUIRE(evaluate(simple, values) == evaluate(x, values));
-        if (known) REQUIRE(evaluate(condition, values) == *known);
-      }
+      REQUIRE(std::ranges::all_of(admitted, [&](const Values& values) {
+        return evaluate(simple, values) == evaluate(x, values);
+      }));
+      REQUIRE(std::ranges::all_of(admitted, [&](const Values& values) {
+        return !known || evaluate(condition, values) == *known;
+      }));
     }
   }
   CHECK(decided > 100);

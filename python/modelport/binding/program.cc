@@ -82,6 +82,16 @@ std::vector<std::vector<std::int64_t>> input_sizes(
   return sizes;
 }
 
+/// Whether two captures gave the same program, with the symbols unified that either of them
+/// unified.
+bool same_where_both_hold(const Program& a, const Program& b) {
+  ir::Graph first = a.graph;
+  ir::Graph second = b.graph;
+  first.substitute(b.replacements);
+  second.substitute(a.replacements);
+  return ir::same_program(first, second);
+}
+
 py::list nodes_list(const Program& program) {
   py::list rows;
   for (const ir::Node& node : program.graph.nodes()) {
@@ -156,10 +166,8 @@ void bind_program(py::module_& module) {
                printed[symbol] = shape::print(value);
              return printed;
            })
-      .def("same_as",
-           [](const Program& self, const Program& other) {
-             return ir::same_program(self.graph, other.graph);
-           })
+      .def("same_as", [](const Program& self,
+                         const Program& other) { return same_where_both_hold(self, other); })
       .def("weights", [](const Program& self) { return self.weights; })
       .def("set_range",
            [](Program& self, const std::string& name, std::int64_t lo,

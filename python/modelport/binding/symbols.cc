@@ -15,10 +15,19 @@ capture::SymNumber& ours(const c10::SymNode& node) {
   return *number;
 }
 
+c10::SymNode inside_python_node(const c10::SymNode& node) {
+  auto* wrapper = dynamic_cast<torch::impl::PythonSymNodeImpl*>(node.get());
+  if (wrapper == nullptr) return {};
+  const py::gil_scoped_acquire gil;
+  const py::object inside = py::reinterpret_borrow<py::object>(wrapper->getPyObj());
+  return py::isinstance<c10::SymNodeImpl>(inside) ? py::cast<c10::SymNode>(inside) : c10::SymNode();
+}
+
 }  // namespace
 
 void bind_symbols(py::module_& module) {
   using Op = shape::Real::Op;
+  capture::set_wrapper_reader(&inside_python_node);
   module.def("sym_constant", [](const c10::SymNode& node) -> py::object {
     return std::visit(
         [](const auto& x) -> py::object {

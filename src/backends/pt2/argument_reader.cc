@@ -124,10 +124,9 @@ std::vector<ir::NamedArg> ProgramReader::arguments(const std::string& op, const 
         arg = ir::Arg{static_cast<double>(*whole->constant())};
       }
     }
-    const bool is_default =
-        parameter != nullptr && parameter->has_default && *arg == parameter->default_value;
-    const bool is_nothing = parameter == nullptr && arg->is_none();
-    if (!is_default && !is_nothing) args.push_back({name, std::move(*arg)});
+    const bool has_default = parameter != nullptr && parameter->has_default;
+    const bool is_default = has_default ? *arg == parameter->default_value : arg->is_none();
+    if (!is_default) args.push_back({name, std::move(*arg)});
   }
   return args;
 }

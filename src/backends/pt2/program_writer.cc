@@ -141,12 +141,13 @@ void ProgramWriter::append_inputs(NodeText& text, const ir::Node& node, const op
   bool gap = false;
   for (const ops::Parameter& parameter : schema->parameters) {
     const ir::Arg* given = node.find(parameter.name);
-    if (given == nullptr) {
+    if (given == nullptr && parameter.has_default) {
       gap = true;
       continue;
     }
     arg.clear();
-    arguments_.append(arg, *given, parameter.type);
+    // Graphs leave None out; torch wants it where the schema gives no default (`int[]? output_size`).
+    arguments_.append(arg, given == nullptr ? ir::Arg{} : *given, parameter.type);
     const bool by_name = gap || parameter.keyword_only;
     append_input(text.inputs, parameter.name, arg,
                  by_name ? Passing::keyword : Passing::positional);

@@ -61,18 +61,19 @@ void Symbols::add(std::string_view name, SymKind kind, const shape::Dim* dim) {
   symbols_.emplace_back(name, std::move(symbol));
 }
 
-/// Torch's loader specialises a size whose hint is 0 or 1, so such a hint is replaced by one that
-/// it does not.
+/// Torch's loader specialises a size that its hint makes 0 or 1 (seq - 1 at 2) and ties sizes that are equal by their
+/// hints, so it is told of an example far from both. What the guards ask for, a size divisible by 8 say, must hold for
+/// it too; the last resort is the example that was run.
 void Symbols::choose_hints(const ir::Graph& graph) {
-  for (const shape::Dim& dim : graph.dims) hints_.ints[dim.name] = dim.hint;
-  shape::Values moved = hints_;
-  for (const shape::Dim& dim : graph.dims) {
-    if (dim.from_data || dim.hint >= 2 || dim.range.hi < 2) continue;
-    moved.ints[dim.name] = std::min(std::max<std::int64_t>(dim.range.lo, 7), dim.range.hi);
+  for (const std::int64_t step : {48, 5040, 0}) {
+    std::int64_t offset = 0;
+    for (const shape::Dim& dim : graph.dims) {
+      offset += step;
+      const bool moves = !dim.from_data && dim.hint <= dim.range.hi - offset;
+      hints_.ints[dim.name] = moves ? dim.hint + offset : dim.hint;
+    }
+    if (std::ranges::all_of(graph.guards, [&](const auto& guard) { return holds(guard, hints_); })) return;
   }
-  const bool admissible =
-      std::ranges::all_of(graph.guards, [&](const auto& guard) { return holds(guard, moved); });
-  if (admissible) hints_ = std::move(moved);
 }
 
 const TorchSymbol& Symbols::at(std::string_view name) const {
