@@ -37,7 +37,8 @@ def test_a_program_loads_in_torch_and_computes_the_same_at_other_sizes(llama: An
 def test_the_result_offers_what_an_exported_program_offers(llama: Any) -> None:
     program = modelport.DynamoExporter().export(llama, inputs(), {"dynamic": True, "export_format": "dynamo"})
     assert "model.embed_tokens.weight" in program.graph_signature.parameters
-    assert len(program.range_constraints) == 2
+    assert all(constraint.lower == 1 for constraint in program.range_constraints.values())
+    assert len(program.range_constraints) >= 2
     assert len(program.state_dict) == len(dict(llama.named_parameters()))
     example = inputs(2, 5)
     with torch.no_grad():

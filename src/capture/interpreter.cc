@@ -27,6 +27,7 @@ class Interpreter {
     bind_inputs();
     bind_weights();
     count_uses();
+    for (const ir::ValueId input : graph_.inputs) check_assumptions(input);
     for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) run_node(ir::NodeId{i});
     RunResult result;
     for (const ir::Output& output : graph_.outputs)
