@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/error.h"
 
@@ -11,71 +13,38 @@ namespace modelport::pt2 {
 namespace {
 
 /// The functions that torch's loader and verifier both take.
+constexpr std::array<std::pair<SymOp, std::string_view>, 26> kTargets{{
+    {SymOp::neg, "_operator.neg"},
+    {SymOp::add, "_operator.add"},
+    {SymOp::sub, "_operator.sub"},
+    {SymOp::mul, "_operator.mul"},
+    {SymOp::floor_div, "_operator.floordiv"},
+    {SymOp::mod, "_operator.mod"},
+    {SymOp::true_div, "_operator.truediv"},
+    {SymOp::pow, "_operator.pow"},
+    {SymOp::min, "torch.sym_min"},
+    {SymOp::max, "torch.sym_max"},
+    {SymOp::select, "torch.sym_ite"},
+    {SymOp::floor, "math.floor"},
+    {SymOp::ceil, "math.ceil"},
+    {SymOp::trunc, "math.trunc"},
+    {SymOp::to_float, "torch.sym_float"},
+    {SymOp::abs, "_operator.abs"},
+    {SymOp::sqrt, "torch.sym_sqrt"},
+    {SymOp::eq, "_operator.eq"},
+    {SymOp::ne, "_operator.ne"},
+    {SymOp::lt, "_operator.lt"},
+    {SymOp::le, "_operator.le"},
+    {SymOp::gt, "_operator.gt"},
+    {SymOp::ge, "_operator.ge"},
+    {SymOp::logical_and, "_operator.and_"},
+    {SymOp::logical_or, "_operator.or_"},
+    {SymOp::logical_not, "torch.sym_not"},
+}};
+
 std::string_view target_of(SymOp op) {
-  switch (op) {
-    case SymOp::neg:
-      return "_operator.neg";
-    case SymOp::add:
-      return "_operator.add";
-    case SymOp::sub:
-      return "_operator.sub";
-    case SymOp::mul:
-      return "_operator.mul";
-    case SymOp::floor_div:
-      return "_operator.floordiv";
-    case SymOp::mod:
-      return "_operator.mod";
-    case SymOp::true_div:
-      return "_operator.truediv";
-    case SymOp::pow:
-      return "_operator.pow";
-    case SymOp::min:
-      return "torch.sym_min";
-    case SymOp::max:
-      return "torch.sym_max";
-    case SymOp::select:
-      return "torch.sym_ite";
-    case SymOp::floor:
-      return "math.floor";
-    case SymOp::ceil:
-      return "math.ceil";
-    case SymOp::trunc:
-      return "math.trunc";
-    case SymOp::to_float:
-      return "torch.sym_float";
-    case SymOp::abs:
-      return "_operator.abs";
-    case SymOp::sqrt:
-      return "torch.sym_sqrt";
-    case SymOp::eq:
-      return "_operator.eq";
-    case SymOp::ne:
-      return "_operator.ne";
-    case SymOp::lt:
-      return "_operator.lt";
-    case SymOp::le:
-      return "_operator.le";
-    case SymOp::gt:
-      return "_operator.gt";
-    case SymOp::ge:
-      return "_operator.ge";
-    case SymOp::logical_and:
-      return "_operator.and_";
-    case SymOp::logical_or:
-      return "_operator.or_";
-    case SymOp::logical_not:
-      return "torch.sym_not";
-    case SymOp::number:
-    case SymOp::symbol:
-    case SymOp::round:
-    case SymOp::exp:
-    case SymOp::log:
-    case SymOp::log2:
-    case SymOp::sin:
-    case SymOp::cos:
-    case SymOp::tan:
-    case SymOp::tanh:
-      break;
+  for (const auto& [known, target] : kTargets) {
+    if (known == op) return target;
   }
   throw InternalError("a symbolic operator without a Python function");
 }
