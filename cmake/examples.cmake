@@ -1,5 +1,5 @@
 # C++ programs that use Modelport as a library; each is built and run by the tests.
-file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cc")
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/cpp/*.cc")
 if(NOT BUILD_TESTING)
   return()
 endif()

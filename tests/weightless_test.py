@@ -241,3 +241,28 @@ def test_a_model_that_asks_for_values_gets_them_with_a_warning(tmp_path: Path) -
         captured = modelport.capture(tmp_path, inputs, model_class=AsksItsWeights)
     rows = model.model.embed_tokens(inputs["input_ids"])
     assert torch.equal(captured.run(**inputs).abs(), rows.abs())
+
+
+class BranchesOnASize(transformers.LlamaForCausalLM):
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        hidden = self.model.embed_tokens(input_ids)
+        return hidden * 2 if input_ids.shape[1] > 1 else hidden
+
+
+def test_a_condition_that_only_values_decide_is_kept_and_said(tmp_path: Path) -> None:
+    _, inputs = saved("llama", tmp_path)
+    inputs = {"input_ids": inputs["input_ids"]}
+    with pytest.warns(UserWarning, match="conditions on sizes"):
+        captured = modelport.capture(tmp_path, inputs, dynamic=True, model_class=BranchesOnASize)
+    assert "seq in 2.." in captured.report()
+
+
+def test_a_quantized_checkpoint_is_not_taken_for_plain_weights(tmp_path: Path) -> None:
+    _, inputs = saved("llama", tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"quantization_config": {"quant_method": "nothing"}}))
+    with pytest.warns(UserWarning, match="the weights are loaded, because the checkpoint is quantized"):
+        try:
+            modelport.capture(tmp_path, inputs)
+        except Exception as error:  # transformers' own word on a method that it does not know
+            assert "nothing" in str(error)

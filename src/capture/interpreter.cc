@@ -259,8 +259,9 @@ class Interpreter {
     const c10::Type* inner = &type;
     if (const auto* optional = type.castRaw<c10::OptionalType>())
       inner = optional->getElementType().get();
+    // `int[1] dim` takes a plain number for a list of one; `float` takes an int.
+    if (inner->kind() == c10::TypeKind::ListType) return list_operand({arg}, type);
     c10::IValue plain = number(arg);
-    // `int[1] stride=1` takes a plain number for a list of equal ones; `float` takes an int.
     if (inner->kind() == c10::TypeKind::FloatType && plain.isInt())
       return static_cast<double>(plain.toInt());
     return plain;

@@ -131,6 +131,22 @@ std::string functional_name(const c10::OperatorHandle& op, const OpFacts& facts)
   return best;
 }
 
+/// `dropout_(self, ...)` is recorded as `dropout(input, ...)`: by position, under the functional
+/// operator's names.
+void use_names_of(const std::string& functional, OpFacts& facts) {
+  const std::size_t first = functional.find('.');
+  const std::size_t second = functional.find('.', first + 1);
+  const std::string base = functional.substr(first + 1, second - first - 1);
+  const std::string overload = second == std::string::npos ? "" : functional.substr(second + 1);
+  const auto handle = c10::Dispatcher::singleton().findSchema(
+      {functional.substr(0, first) + "::" + base, overload});
+  if (!handle) return;
+  const auto& theirs = handle->schema().arguments();
+  for (std::size_t i = 0; i < facts.args.size() && i < theirs.size(); ++i) {
+    if (!facts.args[i].out_only) facts.args[i].name = theirs[i].name();
+  }
+}
+
 OpFacts read_facts(const c10::OperatorHandle& op) {
   OpFacts facts;
   for (const c10::Argument& argument : op.schema().arguments()) {
@@ -147,6 +163,7 @@ OpFacts read_facts(const c10::OperatorHandle& op) {
   const std::string own = dotted_name(op.operator_name());
   facts.name = facts.writes ? functional_name(op, facts) : own;
   facts.row = ops::find_op(facts.name);
+  if (facts.writes) use_names_of(facts.name, facts);
   for (const Special& special : kSpecial) {
     if (special.name == own) {
       facts.handling = special.handling;

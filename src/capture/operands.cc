@@ -195,7 +195,8 @@ ir::Arg node_arg(Session& session, const c10::IValue& v) {
 }
 
 bool is_default(const c10::Argument& argument, const c10::IValue& v) {
-  if (v.isNone()) return true;
+  // torch's reader of archives wants every argument that has no default, None too.
+  if (v.isNone()) return argument.default_value().has_value();
   const auto& fallback = argument.default_value();
   if (!fallback || fallback->isNone()) return false;
   if (v.isInt() && fallback->isInt()) return v.toInt() == fallback->toInt();
@@ -255,6 +256,10 @@ std::vector<ir::NamedArg> node_arguments(Session& session, const OpFacts& facts,
     const ArgFacts& argument = facts.args[i];
     const c10::IValue& v = operands[i];
     if (argument.out_only || is_default(schema.arguments()[i], v)) continue;
+    if (v.isNone()) {
+      args.push_back({argument.name, {ir::None{}}});
+      continue;
+    }
     switch (argument.kind) {
       case ArgKind::layout:
       case ArgKind::generator:

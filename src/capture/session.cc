@@ -23,6 +23,13 @@ bool same_geometry(const at::Tensor& a, const at::Tensor& b) {
          a.strides() == b.strides() && a.scalar_type() == b.scalar_type();
 }
 
+/// `bool(b0)` or `not bool(b0)`
+bool is_truth_of_data(const Bool& condition) {
+  const Bool::Node& node = condition.node();
+  if (node.op == Bool::Op::logical_not) return is_truth_of_data(node.operands[0]);
+  return node.op == Bool::Op::data;
+}
+
 const c10::StorageImpl* storage_of(const at::Tensor& tensor) {
   return tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
 }
@@ -130,33 +137,36 @@ ir::Graph Session::finish() {
       graph_.mutations.push_back({*owner.buffer, owner.memory->base});
     }
   }
-  assume_pinned_numbers();
-  ir::drop_dead_nodes(graph_);
+  assume_numbers();
   graph_.substitute(dims_.replacements());
   for (const shape::Dim& dim : dims_.all()) {
     if (!dims_.replacements().contains(dim.name)) graph_.dims.push_back(dim);
   }
   for (const shape::Guard& guard : dims_.guards()) {
-    if (guard.effect != shape::Guard::Effect::kept) continue;
+    if (guard.effect != shape::Guard::Effect::kept || is_truth_of_data(guard.condition)) continue;
     shape::Guard kept = guard;
     kept.condition = dims_.simplify(guard.condition);
-    if (!dims_.decide(kept.condition).has_value() || !kept.condition.constant()) {
-      graph_.guards.push_back(std::move(kept));
-    }
+    if (!kept.condition.constant()) graph_.guards.push_back(std::move(kept));
   }
+  ir::drop_dead_nodes(graph_);
   return std::move(graph_);
 }
 
-/// A number read from data that had to be known (the count of a Python loop) is an assumption about
-/// the data.
-void Session::assume_pinned_numbers() {
+/// A number read from data that had to be known (the count of a Python loop, the truth of a check)
+/// is an assumption about the data.
+void Session::assume_numbers() {
   for (const ir::Node& node : graph_.nodes()) {
     if (node.op != "aten.item") continue;
-    const auto& type = std::get<ir::ScalarType>(graph_.value(node.results[0]).type);
-    const Int* symbol = std::get_if<Int>(&type.symbol);
-    const auto number = symbol ? dims_.simplify(*symbol).constant() : std::nullopt;
-    if (number)
-      graph_.assumptions.push_back({*node.find("self")->get<ir::ValueId>(), *number, node.place});
+    const auto& symbol = std::get<ir::ScalarType>(graph_.value(node.results[0]).type).symbol;
+    const ir::ValueId read = *node.find("self")->get<ir::ValueId>();
+    if (const Int* number = std::get_if<Int>(&symbol)) {
+      const auto pinned = dims_.simplify(*number).constant();
+      if (pinned) graph_.assumptions.push_back({read, *pinned, node.place});
+    }
+    if (const Bool* truth = std::get_if<Bool>(&symbol)) {
+      if (const auto known = dims_.decide(*truth))
+        graph_.assumptions.push_back({read, *known, node.place});
+    }
   }
 }
 

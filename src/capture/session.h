@@ -117,7 +117,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Owner* owner_of(const at::Tensor& plain);
   std::optional<Trace> strided_view(const Owner& owner, const at::Tensor& plain);
   ir::ValueId constant_for(const at::Tensor& plain);
-  void assume_pinned_numbers();
+  void assume_numbers();
 
   ir::Graph graph_;
   shape::Dims dims_;

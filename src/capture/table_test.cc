@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
+#include <ATen/ops/zeros.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -48,18 +49,39 @@ std::string printed(const ir::Type& type, const shape::Dims& dims) {
   return text + "]";
 }
 
-/// Runs the sample in libtorch through a graph of one node; the sizes of the results.
-std::vector<at::Tensor> run_sample(const ops::OpDef& op, ops::Sample& sample,
+/// A row may write `dim=-1` where the schema has `int[1] dim`, as Python callers do.
+std::vector<ir::NamedArg> with_lists(const ops::OpDef& op, std::vector<ir::NamedArg> args) {
+  const c10::OperatorHandle handle = find_operator(op.name);
+  for (ir::NamedArg& named : args) {
+    const auto index = handle.schema().argumentIndexWithName(named.name);
+    if (!index || named.arg.get<shape::Int>() == nullptr) continue;
+    const auto count = handle.schema().arguments()[static_cast<std::size_t>(*index)].N();
+    if (count) named.arg = ir::Arg{ir::ArgList(static_cast<std::size_t>(*count), named.arg)};
+  }
+  return args;
+}
+
+/// Runs the sample in libtorch through a graph of one node.
+std::vector<at::Tensor> run_sample(const ops::OpDef& op, const ops::Sample& sample,
                                    const shape::Bindings& sizes) {
   std::vector<at::Tensor> inputs;
   for (std::size_t i = 0; i < sample.graph.inputs.size(); ++i) {
-    inputs.push_back(
-        drawn(sample.graph.value(sample.graph.inputs[i]).tensor(), sample.draws[i], sizes));
+    const ir::Value& input = sample.graph.value(sample.graph.inputs[i]);
+    inputs.push_back(drawn(input.tensor(), sample.draws[i], sizes));
   }
   ir::Graph graph = sample.graph;
   graph.dims = sample.dims.all();
+  // One more input has every symbol as an axis: some occur only in arguments, or inside sums.
+  std::vector<shape::Int> symbols;
+  std::vector<std::int64_t> numbers;
+  for (const shape::Dim& dim : graph.dims) {
+    symbols.push_back(shape::Int::symbol(dim.name));
+    numbers.push_back(dim.hint);
+  }
+  graph.add_input("every symbol", ir::TensorType{Dtype::f32, symbols});
+  inputs.push_back(at::zeros({}).expand(numbers));
   std::vector<at::Tensor> results;
-  run_operator(op.name, graph, sample.args, inputs, results);
+  run_operator(op.name, graph, with_lists(op, sample.args), inputs, results);
   return results;
 }
 

@@ -83,6 +83,19 @@ void SymOperand::append_item(std::string& out) const {
   }
 }
 
+namespace {
+
+/// Whether the size is a positive number of times the symbol, and something without it.
+bool is_linear(const shape::Int& size, const std::string& symbol) {
+  // At 1 and 2, not at 0: the symbol may be a divisor elsewhere in the size.
+  const shape::Int one = shape::substitute(size, {{symbol, 1}});
+  const shape::Int factor = shape::substitute(size, {{symbol, 2}}) - one;
+  return factor.constant().value_or(0) > 0 &&
+         size == factor * (shape::Int::symbol(symbol) - 1) + one;
+}
+
+}  // namespace
+
 void SymNodes::learn_size(const std::string& tensor, std::int64_t axis, const shape::Int& size) {
   if (size.is_constant()) return;
   if (const auto symbol = size.as_symbol()) {
@@ -94,11 +107,7 @@ void SymNodes::learn_size(const std::string& tensor, std::int64_t axis, const sh
   std::set<std::string, std::less<>> symbols;
   shape::collect_symbols(size, symbols);
   for (const std::string& symbol : symbols) {
-    const shape::Int rest = shape::substitute(size, {{symbol, 0}});
-    const shape::Int factor = shape::substitute(size, {{symbol, 1}}) - rest;
-    const bool linear =
-        factor.constant().value_or(0) > 0 && size == factor * shape::Int::symbol(symbol) + rest;
-    if (linear) sources_.try_emplace(symbol, Source{tensor, axis, size});
+    if (is_linear(size, symbol)) sources_.try_emplace(symbol, Source{tensor, axis, size});
   }
 }
 
