@@ -197,7 +197,7 @@ constexpr std::array kBinaryOps{
     OpDef{.name = "aten.special_zeta",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary_floating,
-          .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
+          .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f64[a], 2; i64[], f64[]; "
                      "bool[a], bool[a]"},
     OpDef{.name = "aten.sub.Scalar",
           .schema = "(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",

@@ -85,13 +85,22 @@ void SymOperand::append_item(std::string& out) const {
 
 namespace {
 
-/// Whether the size is a positive number of times the symbol, and something without it.
-bool is_linear(const shape::Int& size, const std::string& symbol) {
-  // At 1 and 2, not at 0: the symbol may be a divisor elsewhere in the size.
-  const shape::Int one = shape::substitute(size, {{symbol, 1}});
-  const shape::Int factor = shape::substitute(size, {{symbol, 2}}) - one;
-  return factor.constant().value_or(0) > 0 &&
-         size == factor * (shape::Int::symbol(symbol) - 1) + one;
+/// size == factor * symbol + rest with a positive factor.
+struct Linear {
+  std::int64_t factor = 1;
+  shape::Int rest;
+};
+std::optional<Linear> linear_in(const shape::Int& size, const std::string& symbol) {
+  try {
+    const shape::Int one = shape::substitute(size, {{symbol, 1}});
+    const auto factor = (shape::substitute(size, {{symbol, 2}}) - one).constant();
+    if (factor.value_or(0) <= 0) return std::nullopt;
+    const shape::Int rest = one - *factor;
+    if (!(size == *factor * shape::Int::symbol(symbol) + rest)) return std::nullopt;
+    return Linear{*factor, rest};
+  } catch (const ExportError&) {  // the symbol is part of a divisor that is 0 there
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -107,7 +116,8 @@ void SymNodes::learn_size(const std::string& tensor, std::int64_t axis, const sh
   std::set<std::string, std::less<>> symbols;
   shape::collect_symbols(size, symbols);
   for (const std::string& symbol : symbols) {
-    if (is_linear(size, symbol)) sources_.try_emplace(symbol, Source{tensor, axis, size});
+    if (sources_.contains(symbol) || known_.contains(symbol) || !linear_in(size, symbol)) continue;
+    sources_.emplace(symbol, Source{tensor, axis, size});
   }
 }
 
@@ -157,13 +167,12 @@ SymOperand SymNodes::symbol(const SymExpr& x) {
 /// The symbol from the size of an axis that is linear in it.
 SymOperand SymNodes::solve(const SymExpr& symbol, const Source& source) {
   if (source.size.as_symbol()) return read_size(source.tensor, source.axis, symbol);
-  const shape::Int rest = shape::substitute(source.size, {{symbol.name, 0}});
-  const shape::Int factor = shape::substitute(source.size, {{symbol.name, 1}}) - rest;
-  const SymOperand size =
-      read_size(source.tensor, source.axis, to_tree(source.size, symbols_.kinds()));
-  const SymOperand part =
-      call("_operator.sub", to_tree(source.size - rest, symbols_.kinds()), {size, operand(rest)});
-  return call("_operator.floordiv", symbol, {part, operand(factor)});
+  const Linear linear = linear_in(source.size, symbol.name).value();
+  const SymKinds& kinds = symbols_.kinds();
+  const SymOperand size = read_size(source.tensor, source.axis, to_tree(source.size, kinds));
+  const SymOperand part = call("_operator.sub", to_tree(source.size - linear.rest, kinds),
+                               {size, operand(linear.rest)});
+  return call("_operator.floordiv", symbol, {part, {integer_expr(linear.factor), ""}});
 }
 
 SymOperand SymNodes::read_size(const std::string& tensor, std::int64_t axis, const SymExpr& value) {
