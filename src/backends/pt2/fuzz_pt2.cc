@@ -25,7 +25,7 @@ void read_as_archive(std::span<const std::byte> bytes) {
       for (const std::byte byte : weight.bytes) sum ^= static_cast<std::uint8_t>(byte);
     }
     // Every byte was there to be read.
-    static volatile std::uint8_t read;
+    [[maybe_unused]] static volatile std::uint8_t read;
     read = sum;
   } catch (const ExportError&) {
   }
