@@ -146,7 +146,8 @@ void ProgramWriter::append_inputs(NodeText& text, const ir::Node& node, const op
       continue;
     }
     arg.clear();
-    // Graphs leave None out; torch wants it where the schema gives no default (`int[]? output_size`).
+    // Graphs leave None out; torch wants it where the schema gives no default (`int[]?
+    // output_size`).
     arguments_.append(arg, given == nullptr ? ir::Arg{} : *given, parameter.type);
     const bool by_name = gap || parameter.keyword_only;
     append_input(text.inputs, parameter.name, arg,

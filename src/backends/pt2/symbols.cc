@@ -61,9 +61,9 @@ void Symbols::add(std::string_view name, SymKind kind, const shape::Dim* dim) {
   symbols_.emplace_back(name, std::move(symbol));
 }
 
-/// Torch's loader specialises a size that its hint makes 0 or 1 (seq - 1 at 2) and ties sizes that are equal by their
-/// hints, so it is told of an example far from both. What the guards ask for, a size divisible by 8 say, must hold for
-/// it too; the last resort is the example that was run.
+/// Torch's loader specialises a size that its hint makes 0 or 1 (seq - 1 at 2) and ties sizes that
+/// are equal by their hints, so it is told of an example far from both. What the guards ask for, a
+/// size divisible by 8 say, must hold for it too; the last resort is the example that was run.
 void Symbols::choose_hints(const ir::Graph& graph) {
   for (const std::int64_t step : {48, 5040, 0}) {
     std::int64_t offset = 0;
@@ -72,7 +72,8 @@ void Symbols::choose_hints(const ir::Graph& graph) {
       const bool moves = !dim.from_data && dim.hint <= dim.range.hi - offset;
       hints_.ints[dim.name] = moves ? dim.hint + offset : dim.hint;
     }
-    if (std::ranges::all_of(graph.guards, [&](const auto& guard) { return holds(guard, hints_); })) return;
+    if (std::ranges::all_of(graph.guards, [&](const auto& guard) { return holds(guard, hints_); }))
+      return;
   }
 }
 
