@@ -67,7 +67,7 @@ function(modelport_test name library)
   add_executable(${name} ${ARGN} $<TARGET_OBJECTS:modelport_doctest_main>)
   target_link_libraries(${name} PRIVATE ${library} modelport_flags doctest::doctest Threads::Threads)
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900)
 endfunction()
 
 # The same source serves libFuzzer (make fuzz) and a plain driver that replays tests/corpus/<target>/ and a fixed
@@ -83,6 +83,6 @@ function(modelport_fuzz_target library source)
   add_executable(${name} "${source}" "${PROJECT_SOURCE_DIR}/tools/fuzz_replay.cc")
   target_link_libraries(${name} PRIVATE ${library} modelport_flags)
   add_test(NAME ${name} COMMAND ${name} "tests/corpus/${name}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS fuzz
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS fuzz
     ENVIRONMENT "MODELPORT_FUZZ_CRASH=${PROJECT_BINARY_DIR}/crash-${name}.bin")
 endfunction()
