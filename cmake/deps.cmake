@@ -15,6 +15,11 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(minizip REQUIRED IMPORTED_TARGET minizip)
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 
+# protozero: used by backends/onnx (protobuf without a second protobuf library in the process). Headers only.
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
+add_library(modelport_protozero INTERFACE)
+target_include_directories(modelport_protozero SYSTEM INTERFACE "${PROTOZERO_INCLUDE_DIR}")
+
 # doctest: used by the tests of every room.
 if(BUILD_TESTING)
   find_package(doctest REQUIRED)

@@ -25,13 +25,14 @@ find_missing() {
   need g++ "$compiler" --version
   if ! "$compiler" --version >/dev/null 2>&1; then
     # Nothing can be probed without a compiler: name them all, what is there already costs nothing.
-    missing+=(doctest-dev nlohmann-json3-dev libfmt-dev libminizip-dev zlib1g-dev)
+    missing+=(doctest-dev nlohmann-json3-dev libfmt-dev libminizip-dev zlib1g-dev libprotozero-dev)
   else
     need doctest-dev header doctest/doctest.h
     need nlohmann-json3-dev header nlohmann/json.hpp
     need libfmt-dev header fmt/format.h
     need libminizip-dev header minizip/unzip.h
     need zlib1g-dev header zlib.h
+    need libprotozero-dev header protozero/pbf_writer.hpp
   fi
   need "$python_package-dev" test -e "$python_headers/Python.h"
   need pkg-config pkg-config --version

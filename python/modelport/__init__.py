@@ -19,8 +19,9 @@ _HOMES = {
         "register_exporter",
     ),
     "exporters.base": ("HfExporter",),
-    "exporters.configs": ("DynamoConfig", "ExportConfigMixin", "ExportFormat"),
+    "exporters.configs": ("DynamoConfig", "ExportConfigMixin", "ExportFormat", "OnnxConfig"),
     "exporters.dynamo": ("DynamoExporter", "ExportedProgram", "load_pt2"),
+    "exporters.onnx": ("OnnxExporter", "OnnxProgram"),
     "exporters.patches": ("apply_patches", "register_patch"),
     "exporters.prepare": ("get_leaf_tensors", "prepare_for_export"),
 }

@@ -9,15 +9,17 @@ from typing import Any
 
 import torch
 
-from . import core
+from . import core, model_patches  # noqa: F401  (the patches register themselves)
 from .captured import Captured
 from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
+from .exporters.patches import apply_patches
 from .interception import intercepted
-from .model_state import no_garbage_collection, unchanged
+from .model_state import forget_sizes, no_garbage_collection, unchanged
 from .on_disk import before_reading
 from .place import model_line
 from .structure import Flat, flatten, plain_spec, unflatten
+from .substitutes import Use, installed, uses
 
 _LABELS = ("labels", "future_values", "return_loss")
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -63,17 +65,48 @@ def capture(
 def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: bool = False) -> Captured:
     """One capture at the sizes of `flat`, its guards as the model made them.
 
-    Shapes are enough for most models: what depends on a parameter is not computed, so that a capture is quicker than a
-    forward pass. Where the model asks for a value, it is captured again with everything computed. A `trial` records no
-    bounds, to compare its graph with that of another size."""
-    try:
-        return _capture(model, flat, axes, core.Session(False), trial)
-    except Exception as error:  # whatever it is, the capture with data either works or reports it
-        before_reading(model, error, trial=trial)
-    return _capture(model, flat, axes, core.Session(True), trial)
+    Model code that pins symbols by `int(...)` or `len(...)` is captured again with substitutes for these. A `trial`
+    records no bounds, to compare its graph with that of another size."""
+    known = uses()
+    captured = _capture_with(model, flat, axes, trial, known)
+    for _ in range(_ROUNDS):
+        if uses() <= known:
+            break
+        known = uses()
+        try:
+            captured = _capture_with(model, flat, axes, trial, known)
+        except Exception:  # with substitutes the model does not run: what it pinned stays pinned
+            break
+    return captured
 
 
-def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: bool) -> Captured:
+_ROUNDS = 4  # each may reach code that the one before did not
+
+
+def _capture_with(model: Any, flat: Flat, axes: Axes, trial: bool, known: frozenset[Use]) -> Captured:
+    """Shapes are enough for most models: what depends on a parameter is not computed, so that a capture is quicker than
+    a forward pass. Where the model asks for a value, it is captured again with everything computed. A model that fails
+    in the branches that it takes for exporters (its own bug, if it runs without) is captured as it runs for people."""
+    with installed(known):
+        try:
+            return _capture(model, flat, axes, core.Session(False), trial)
+        except Exception as error:  # whatever it is, the capture with data either works or reports it
+            before_reading(model, error, trial=trial)
+        try:
+            return _capture(model, flat, axes, core.Session(True), trial)
+        except ExportError as error:
+            if trial or error.code != "E0205":
+                raise
+            failure = error
+        try:
+            return _capture(model, flat, axes, core.Session(True), trial, exporting=False)
+        except Exception:
+            raise failure from failure.__cause__
+
+
+def _capture(
+    model: Any, flat: Flat, axes: Axes, session: Any, trial: bool, *, exporting: bool = True
+) -> Captured:
     if trial:
         session.set_trial()
     for symbol in axes.symbols.values():
@@ -87,7 +120,14 @@ def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: bool) -> C
         _name_weights(session, module)
     rng = torch.get_rng_state()
     try:
-        with torch.no_grad(), no_garbage_collection(), unchanged(module, session.protect), intercepted():
+        with (
+            torch.no_grad(),
+            no_garbage_collection(),
+            unchanged(module, session.protect),
+            intercepted(exporting),
+            apply_patches("capture"),
+        ):
+            forget_sizes(module)
             session.start()
             try:
                 output = _call(session, model, unflatten(leaves, flat.spec))

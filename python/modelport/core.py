@@ -16,3 +16,7 @@ parse_graph = _modelport.parse_graph
 real_tensor = _modelport.real_tensor
 write_pt2 = _modelport.write_pt2
 read_pt2 = _modelport.read_pt2
+lower_onnx = _modelport.lower_onnx
+op_names = _modelport.op_names
+onnx_cell = _modelport.onnx_cell
+sample_programs = _modelport.sample_programs

@@ -13,12 +13,16 @@ import torch
 
 from .captured import Captured
 from .dynamic import Axes
-from .errors import ExportError
 from .structure import Flat, flatten, unflatten
 
 
 def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
-    narrowed = _narrowed(captured)
+    for below in (True, False):
+        captured = _tested_on_one_side(model, captured, axes, _narrowed(captured, below))
+    return captured
+
+
+def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: dict[str, int]) -> Captured:
     if not narrowed:
         return captured
     other = _capture_at(model, captured, axes, narrowed)
@@ -32,15 +36,15 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
     return captured
 
 
-def _narrowed(captured: Captured) -> dict[str, int]:
+def _narrowed(captured: Captured, below: bool) -> dict[str, int]:
     """Dimensions of the inputs that guards narrowed, with a size on the other side of the nearest bound."""
     sizes = {}
     for dim in captured.program.dims():
         if dim["from_data"]:
             continue
-        if dim["lo"] > dim["declared_lo"]:
+        if below and dim["lo"] > dim["declared_lo"]:
             sizes[dim["name"]] = dim["lo"] - 1
-        elif dim["hi"] is not None and (dim["declared_hi"] is None or dim["hi"] < dim["declared_hi"]):
+        elif not below and dim["hi"] is not None and (dim["declared_hi"] is None or dim["hi"] < dim["declared_hi"]):
             sizes[dim["name"]] = dim["hi"] + 1
     return {name: size for name, size in sizes.items() if size < 4096}
 
@@ -50,8 +54,8 @@ def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int
 
     try:
         return capture_once(model, _resized(captured, sizes), axes, trial=True)
-    except (ExportError, RuntimeError, ValueError, IndexError):
-        return None  # the model itself does not run at this size: the guard is real
+    except Exception:  # the model itself does not run at this size: the guard is real
+        return None
 
 
 def _resized(captured: Captured, sizes: dict[str, int]) -> Flat:
@@ -90,7 +94,7 @@ def _right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int
             want = flatten(model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))).tensors().values()
             torch.set_rng_state(rng)
             values, _ = trial.run(tensors, None)
-    except (ExportError, RuntimeError):
+    except Exception:  # neither the model nor the graph has to run at this size
         return False
     finally:
         torch.set_rng_state(rng)

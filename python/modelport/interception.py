@@ -19,36 +19,44 @@ from ._modelport import (
     leave_module,
     read_number,
     sym_constant,
+    sym_hint,
     sym_is_ours,
     sym_round,
     sym_trunc,
 )
+from .substitutes import note_use
 
-_lock = threading.Lock()
+_changed = threading.Condition()
 _depth = 0
+_alone = False  # a capture without the flags for exporters runs, and no other may
 _originals: list[tuple[Any, str, Any]] = []
 _ABSENT = object()  # the owner has no such attribute of its own
 
 
 @contextmanager
-def intercepted() -> Iterator[None]:
-    """Installs the replacements for the first capture, removes them after the last."""
-    global _depth
-    with _lock:
+def intercepted(exporting: bool = True) -> Iterator[None]:
+    """Installs the replacements for the first capture, removes them after the last. With `exporting`, transformers and
+    torch take their export-friendly branches; that is a matter of the process, so a capture without it runs alone."""
+    global _depth, _alone
+    with _changed:
+        _changed.wait_for(lambda: not _alone and (exporting or _depth == 0))
         _depth += 1
+        _alone = not exporting
         if _depth == 1:
-            _install()
+            _install(_REPLACEMENTS + (_EXPORT_FLAGS if exporting else []))
     try:
         yield
     finally:
-        with _lock:
+        with _changed:
             _depth -= 1
+            _alone = False
             if _depth == 0:
                 _remove()
+            _changed.notify_all()
 
 
-def _install() -> None:
-    for owner, name, make in _REPLACEMENTS:
+def _install(replacements: list[tuple[Any, str, Callable[[Any], Any]]]) -> None:
+    for owner, name, make in replacements:
         original = vars(owner).get(name, getattr(owner, name, _ABSENT))
         _originals.append((owner, name, original))
         setattr(owner, name, make(original))
@@ -127,10 +135,26 @@ def _shows_data(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _symbol_hash(original: Callable[..., Any]) -> Callable[..., Any]:
+    """That of the number, so that a dict of plain numbers is found; the comparison that follows is the guard."""
+
     def __hash__(self: Any) -> int:
-        return hash(str(self)) if sym_is_ours(self.node) else original(self)
+        return hash(sym_hint(self.node)) if sym_is_ours(self.node) else original(self)
 
     return __hash__
+
+
+def _noted(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The method behind a builtin that gives plain numbers only: who calls the builtin is noted."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: Any) -> Any:
+            if is_recording() and (not isinstance(self, torch.Tensor) or concerns_graph(self)):
+                note_use(name)
+            return original(self)
+
+        return method
+
+    return make
 
 
 def _float_trunc(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,11 +244,16 @@ _REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch._C._SymNode, "maybe_as_bool", _plain_value),
     (torch.SymInt, "__hash__", _symbol_hash),
     (torch.SymFloat, "__hash__", _symbol_hash),
+    (torch.SymInt, "__int__", _noted("int")),
+    (torch.SymFloat, "__int__", _noted("int")),
+    (torch.Tensor, "__int__", _noted("int")),
+    (torch.Tensor, "__len__", _noted("len")),
     (torch.SymFloat, "__trunc__", _float_trunc),
     (torch.SymFloat, "__round__", _float_round),
     (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),
     (torch, "tensor", _tensor_of_symbols),
-    # transformers and torch take their export-friendly branches where these are set.
+]
+_EXPORT_FLAGS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.compiler, "_is_exporting_flag", _true_flag),
     (torch.compiler, "_is_compiling_flag", _true_flag),
 ]

@@ -55,6 +55,18 @@ def _items(container: Any) -> Iterable[Any]:
     return container.values() if isinstance(container, dict) else container
 
 
+# Attributes in which models keep what they computed for the size of their last call, and compare with the next.
+_OF_LAST_CALL = ("cached_sequence_length", "cached_rotary_positional_embedding")
+
+
+def forget_sizes(module: torch.nn.Module | None) -> None:
+    """Empties what the model keeps from an earlier call; inside `unchanged`, which puts it back."""
+    for child in module.modules() if module is not None else ():
+        for name in _OF_LAST_CALL:
+            if vars(child).get(name) is not None:
+                vars(child)[name] = None
+
+
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
     """A capture makes many small objects and few cycles: looking for them would take a tenth of its time."""

@@ -63,6 +63,15 @@ ValueId Graph::add_weight(std::string name, TensorType type, WeightKind kind) {
   return id;
 }
 
+void Graph::rename_input(ValueId id, std::string name) {
+  Value& input = value(id);
+  if (input.name == name) return;
+  if (inputs_by_name_.contains(name)) throw InternalError("two inputs of one name");
+  inputs_by_name_.erase(input.name);
+  inputs_by_name_.emplace(name, id);
+  input.name = std::move(name);
+}
+
 NodeId Graph::add_node(std::string op, std::vector<NamedArg> args, std::vector<Type> results,
                        PlaceId place) {
   const NodeId id{next_index(nodes_.size())};

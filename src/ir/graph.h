@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -137,6 +138,7 @@ class Graph {
   ValueId add_weight(std::string name, TensorType type, WeightKind kind);
   NodeId add_node(std::string op, std::vector<NamedArg> args, std::vector<Type> results,
                   PlaceId place = {});
+  void rename_input(ValueId id, std::string name);
   PlaceId add_place(const SourceLine& where, std::string_view module_path);
 
   const Value& value(ValueId id) const { return values_[id.index]; }
@@ -146,7 +148,7 @@ class Graph {
   const Place& place(PlaceId id) const { return places_[id.index]; }
   std::size_t place_count() const { return places_.size(); }
   const std::vector<Node>& nodes() const { return nodes_; }
-  const std::vector<Value>& values() const { return values_; }
+  const std::deque<Value>& values() const { return values_; }
   /// By name, inputs and weights alike; nothing if there is none.
   const ValueId* find_input(std::string_view name) const;
   const ValueId* find_weight(std::string_view name) const;
@@ -169,7 +171,7 @@ class Graph {
   };
   using ByName = std::unordered_map<std::string, ValueId, NameHash, std::equal_to<>>;
 
-  std::vector<Value> values_;
+  std::deque<Value> values_;  // references stay valid while nodes are added
   std::vector<Node> nodes_;
   std::vector<Place> places_{Place{}};
   ByName inputs_by_name_;

@@ -80,6 +80,36 @@ std::string implicit_output(const Labels& labels) {
 
 }  // namespace
 
+Equation read_equation(Call& call, std::string_view equation, const std::vector<Shape>& shapes) {
+  const std::size_t arrow = equation.find("->");
+  const std::vector<std::string> terms = read_terms(call, equation.substr(0, arrow));
+  Labels labels;
+  for (std::size_t i = 0; i < terms.size(); ++i) read_operand(call, terms[i], shapes[i], labels);
+  const auto spelled = [](const std::string& term, std::size_t covered) {
+    std::string result;
+    for (const char label : term) {
+      if (label != kEllipsis) {
+        result.push_back(label);
+        continue;
+      }
+      // Counted from the last one, as they broadcast.
+      for (std::size_t i = covered; i > 0; --i) result.push_back(static_cast<char>(i));
+    }
+    return result;
+  };
+  Equation found;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const bool dots = terms[i].find(kEllipsis) != std::string::npos;
+    found.operands.push_back(
+        spelled(terms[i], shapes[i].size() + (dots ? 1 : 0) - terms[i].size()));
+  }
+  const std::string output = arrow == std::string_view::npos
+                                 ? implicit_output(labels)
+                                 : read_term(call, equation.substr(arrow + 2));
+  found.result = spelled(output, labels.ellipsis.size());
+  return found;
+}
+
 Shape einsum_shape(Call& call, std::string_view equation, const std::vector<Shape>& shapes) {
   const std::size_t arrow = equation.find("->");
   const std::vector<std::string> terms = read_terms(call, equation.substr(0, arrow));

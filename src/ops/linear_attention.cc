@@ -4,6 +4,8 @@
 #include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/family_parts.h"
+#include "ops/onnx_attention.h"
+#include "ops/onnx_distance.h"
 
 namespace modelport::ops {
 namespace {
@@ -112,56 +114,68 @@ constexpr std::array kAttentionOps{
     OpDef{.name = "aten._cdist_forward",
           .schema = "(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
           .infer = cdist,
+          .onnx = custom(onnx::cdist),
           .samples = "f32[a, 3], f32[b, 3], 2.0, None; f32[2, a, 3], f32[2, b, 3], 1.0, 0"},
     OpDef{.name = "aten._euclidean_dist",
           .schema = "(Tensor x1, Tensor x2) -> Tensor",
           .infer = cdist,
+          .onnx = custom(onnx::cdist),
           .samples = "f32[a, 3], f32[b, 3]; f32[2, a, 3], f32[2, b, 3]"},
     OpDef{.name = "aten._grouped_mm",
           .schema = "(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? "
                     "out_dtype=None) -> Tensor",
           .infer = grouped_mm,
+          .onnx = custom(onnx::grouped_mm),
           .samples = "bf16[2*a, 16], bf16[3, 16, 8], i32<1>[3]; bf16[3, b, 16], bf16[3, 16, 8]; "
                      "f32[a, 16], f32[2, 16, 8], i32<1>[2]"},
     OpDef{.name = "aten._pdist_forward",
           .schema = "(Tensor self, float p=2.) -> Tensor",
           .infer = pdist,
+          .onnx = custom(onnx::pdist),
           .samples = "f32[a, 3]; f32[b, 2], 1.0"},
     OpDef{.name = "aten._scaled_dot_product_flash_attention_for_cpu",
           .schema =
               "(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, "
               "*, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
           .infer = attention_for_cpu,
+          .onnx = custom(onnx::attention_for_cpu),
           .samples = "f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 4]; bf16[a, 2, b, 4], bf16[a, "
                      "2, b, 4], bf16[a, 2, b, 4], 0.0, True"},
     OpDef{.name = "aten.cdist",
           .schema = "(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
           .infer = cdist,
+          .onnx = custom(onnx::cdist),
           .samples = "f32[a, 3], f32[b, 3]; f32[2, a, 3], f32[c, 1, b, 3], 1.0"},
     OpDef{.name = "aten.cosine_similarity",
           .schema = "(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
           .infer = cosine_similarity,
+          .onnx = custom(onnx::cosine_similarity),
           .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], -1; f32[a, b], f32[a, 1], 0"},
     OpDef{.name = "aten.cross",
           .schema = "(Tensor self, Tensor other, int? dim=None) -> Tensor",
           .infer = cross,
+          .onnx = custom(onnx::cross),
           .samples = "f32[a, 3], f32[a, 3]; f32[b, 3, a], f32[1, 3, a], 1"},
     OpDef{.name = "aten.linalg_cross",
           .schema = "(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
           .infer = cross,
+          .onnx = custom(onnx::cross),
           .samples = "f32[a, 3], f32[a, 3]; f32[b, 3, a], f32[1, 3, a], dim=1"},
     OpDef{.name = "aten.linalg_vecdot",
           .schema = "(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
           .infer = vecdot,
+          .onnx = custom(onnx::vecdot),
           .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], dim=0"},
     OpDef{.name = "aten.pairwise_distance",
           .schema = "(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool "
                     "keepdim=False) -> Tensor",
           .infer = pairwise_distance,
+          .onnx = custom(onnx::pairwise_distance),
           .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], keepdim=True"},
     OpDef{.name = "aten.pdist",
           .schema = "(Tensor self, float p=2.) -> Tensor",
           .infer = pdist,
+          .onnx = custom(onnx::pdist),
           .samples = "f32[a, 3]; f32[b, 2], 1.0"},
     OpDef{
         .name = "aten.scaled_dot_product_attention",
@@ -169,12 +183,22 @@ constexpr std::array kAttentionOps{
             "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
             "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
         .infer = attention,
-        .samples = "f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 6]; f32[a, 2, b, 4], f32[a, 2, "
-                   "c, 4], f32[a, 2, c, 4], f32[a, 1, b, c]; f32[a, 2, b, 4], f32[a, 2, b, 4], "
-                   "f32[a, 2, b, 4], is_causal=True; f32[a, 6, b, 4], f32[a, 2, c, 4], f32[a, 2, "
-                   "c, 4], enable_gqa=True; f32[b, 4], f32[c, 4], f32[c, 4]; f32[a, 2, b, 4], "
-                   "f32[a, 2, c, 4], f32[a, 2, c, 4], bool[b, c], scale=0.5; f32[1, 2, b, 4], "
-                   "f32[a, 2, c, 4], f32[a, 2, c, 4]; bf16[a, b, 4], bf16[a, c, 4], bf16[a, c, 4]"},
+        .onnx = custom(onnx::attention),
+        .samples =
+            "f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 6]; f32[a, 2, b, 4], f32[a, 2, "
+            "c, 4], f32[a, 2, c, 4], f32[a, 1, b, c]; f32[a, 2, b, 4], f32[a, 2, b, 4], "
+            "f32[a, 2, b, 4], is_causal=True; f32[a, 6, b, 4], f32[a, 2, c, 4], f32[a, 2, "
+            "c, 4], enable_gqa=True; f32[b, 4], f32[c, 4], f32[c, 4]; f32[a, 2, b, 4], "
+            "f32[a, 2, c, 4], f32[a, 2, c, 4], bool[b, c], scale=0.5; f32[1, 2, b, 4], "
+            "f32[a, 2, c, 4], f32[a, 2, c, 4]; bf16[a, b, 4], bf16[a, c, 4], bf16[a, c, 4]; "
+            "f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 4], bool[a, 1, 1, c]; f32[a, 2, "
+            "b, 4], f32[a, 2, c, 4], f32[a, 2, c, 3], is_causal=True, scale=0.3; f32[a, 6, "
+            "b, 4], f32[a, 2, c, 4], f32[a, 2, c, 4], bool[a, 6, b, c], enable_gqa=True; "
+            "f32[a, 6, b, 4], f32[a, 3, c, 4], f32[a, 3, c, 4], f32[a, 1, b, c], "
+            "enable_gqa=True; f32[a, b, 4], f32[a, c, 4], f32[a, c, 4], bool[a, b, c]; "
+            "f32[a, 2, 2, b, 4], f32[a, 2, 2, c, 4], f32[a, 2, 2, c, 4], f32[a, 1, 1, b, c]; "
+            "f32[b, 4], f32[c, 4], f32[c, 4], bool[b, c]; f64[a, 2, 1, 4], f64[a, 2, c, 4], "
+            "f64[a, 2, c, 4]; f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 4], f32[1, c]"},
 };
 static_assert(first_bad_row(kAttentionOps).empty(), "unsorted, duplicate or half-filled row");
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ops/families.h"
+#include "ops/onnx_compare.h"
 #include "ops/rules.h"
 
 namespace modelport::ops {
@@ -18,14 +19,17 @@ constexpr std::array kScalarOps{
           .schema = "(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
                     "atol=1e-08, bool equal_nan=False) -> bool",
           .infer = read_truth,
+          .onnx = custom(onnx::allclose),
           .samples = "f32[a, b], f32[b]; f64[a], f64[a], 0.5"},
     OpDef{.name = "aten.equal",
           .schema = "(Tensor self, Tensor other) -> bool",
           .infer = read_truth,
+          .onnx = custom(onnx::equal),
           .samples = "f32[a, b], f32[a, b]; i64[a], i64[b]"},
     OpDef{.name = "aten.is_nonzero",
           .schema = "(Tensor self) -> bool",
           .infer = read_truth,
+          .onnx = custom(onnx::is_nonzero),
           .samples = "bool[]; f32[1]; i64[]"},
 };
 static_assert(first_bad_row(kScalarOps).empty(), "unsorted, duplicate or half-filled row");

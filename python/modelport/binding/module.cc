@@ -9,4 +9,6 @@ PYBIND11_MODULE(_modelport, module) {
   bind_symbols(module);
   bind_pt2(module);
   bind_checkpoint(module);
+  bind_onnx(module);
+  bind_samples(module);
 }

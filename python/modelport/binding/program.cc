@@ -22,9 +22,11 @@ py::dict place_dict(const SourceLine& where, const std::string& module_path) {
   return place;
 }
 
-py::list dims_list(const Program& program) {
+}  // namespace
+
+py::list dims_list(const ir::Graph& graph) {
   py::list rows;
-  for (const shape::Dim& dim : program.graph.dims) {
+  for (const shape::Dim& dim : graph.dims) {
     py::dict row;
     row["name"] = dim.name;
     row["lo"] = dim.range.lo;
@@ -37,6 +39,8 @@ py::list dims_list(const Program& program) {
   }
   return rows;
 }
+
+namespace {
 
 py::list guards_list(const Program& program) {
   using Effect = shape::Guard::Effect;
@@ -156,7 +160,7 @@ void bind_program(py::module_& module) {
            })
       .def("nodes", &nodes_list)
       .def("node_count", [](const Program& self) { return self.graph.nodes().size(); })
-      .def("dims", &dims_list)
+      .def("dims", [](const Program& self) { return dims_list(self.graph); })
       .def("guards", &guards_list)
       .def("assumptions", &assumptions_list)
       .def("replacements",

@@ -8,6 +8,7 @@
 
 #include "capture/interpreter.h"
 #include "ir/graph.h"
+#include "weights/store.h"
 
 namespace modelport::binding {
 
@@ -26,5 +27,12 @@ void bind_errors(py::module_& module);
 void bind_symbols(py::module_& module);
 void bind_pt2(py::module_& module);
 void bind_checkpoint(py::module_& module);
+void bind_onnx(py::module_& module);
+void bind_samples(py::module_& module);
+
+/// One dict a dimension: name, range, hint.
+py::list dims_list(const ir::Graph& graph);
+/// The weights of a program as writers take them; they share the memory of its tensors.
+weights::WeightStore store_of(const Program& program);
 
 }  // namespace modelport::binding

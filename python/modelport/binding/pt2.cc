@@ -52,23 +52,6 @@ std::vector<LeafRow> rows_of(const std::vector<Leaf>& leaves) {
   return rows;
 }
 
-weights::WeightStore store_of(const Program& program) {
-  weights::WeightStore store;
-  for (const ir::ValueId id : program.graph.weights) {
-    const std::string& name = program.graph.value(id).name;
-    const auto found = program.weights.find(name);
-    if (found == program.weights.end()) continue;
-    auto dense = std::make_shared<at::Tensor>(found->second.detach().cpu().contiguous());
-    const auto* bytes = static_cast<const std::byte*>(dense->const_data_ptr());
-    weights::Weight weight{.name = name, .dtype = capture::from_torch(dense->scalar_type())};
-    weight.shape.assign(dense->sizes().begin(), dense->sizes().end());
-    weight.bytes = {bytes, dense->nbytes()};
-    weight.keep_alive = dense;
-    store.add_borrowed(std::move(weight));
-  }
-  return store;
-}
-
 void write(const Program& program, const std::string& path, const std::string& torch_version,
            const std::vector<LeafRow>& inputs, const std::vector<LeafRow>& outputs,
            const std::vector<std::string>& arguments, const std::string& input_structure,

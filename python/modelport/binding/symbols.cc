@@ -3,6 +3,7 @@
 #include <torch/csrc/utils/python_symnode.h>
 
 #include "binding/program.h"
+#include "capture/session.h"
 #include "capture/sym_number.h"
 
 namespace modelport::binding {
@@ -35,6 +36,12 @@ void bind_symbols(py::module_& module) {
           return value ? py::cast(*value) : py::none();
         },
         ours(node).number());
+  });
+  module.def("sym_hint", [](const c10::SymNode& node) {
+    const capture::SymNumber& number = ours(node);
+    return std::visit(
+        [&](const auto& x) -> py::object { return py::cast(number.session()->dims().hint(x)); },
+        number.number());
   });
   module.def("sym_trunc", [](const c10::SymNode& node) { return ours(node).trunc(); });
   module.def("sym_round", [](const c10::SymNode& node) { return ours(node).round(); });

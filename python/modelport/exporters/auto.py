@@ -7,11 +7,12 @@ from typing import Any
 
 from ..errors import problem
 from .base import HfExporter
-from .configs import DynamoConfig, ExportConfigMixin, ExportFormat
+from .configs import DynamoConfig, ExportConfigMixin, ExportFormat, OnnxConfig
 from .dynamo import DynamoExporter
+from .onnx import OnnxExporter
 
-AUTO_EXPORTER_MAPPING: dict[str, type[HfExporter]] = {"dynamo": DynamoExporter}
-AUTO_EXPORT_CONFIG_MAPPING: dict[str, type[ExportConfigMixin]] = {"dynamo": DynamoConfig}
+AUTO_EXPORTER_MAPPING: dict[str, type[HfExporter]] = {"dynamo": DynamoExporter, "onnx": OnnxExporter}
+AUTO_EXPORT_CONFIG_MAPPING: dict[str, type[ExportConfigMixin]] = {"dynamo": DynamoConfig, "onnx": OnnxConfig}
 
 
 def _format_of(config: ExportConfigMixin | dict[str, Any]) -> str:

@@ -63,3 +63,30 @@ class DynamoConfig(ExportConfigMixin):
             raise problem(
                 "E0301", "quantizers are not supported yet", "export without quantizer, then quantize the artifact"
             )
+
+
+@dataclasses.dataclass
+class OnnxConfig(DynamoConfig):
+    """How to export to ONNX.
+
+    With `output_path` the model is written there at once. `opset_version` None is the exporter's default.
+    `external_data` keeps the weights in a file beside the model, `shard_bytes` in several of at most that size;
+    `weights="link"` points into the checkpoint's own safetensors files and copies nothing; `export_params=False` leaves
+    the weights out, as inputs. `optimize=False` writes the plain lowering. `names` renames inputs and outputs.
+    """
+
+    export_format: ExportFormat = ExportFormat.ONNX
+    output_path: Any = None
+    opset_version: int | None = None
+    external_data: bool = True
+    optimize: bool = True
+    export_params: bool = True
+    keep_initializers_as_inputs: bool = False
+    weights: str = "copy"
+    shard_bytes: int | None = None
+    names: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.weights not in ("copy", "link"):
+            raise problem("E0301", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")

@@ -89,6 +89,7 @@ Origin read(const Json& json) {
   origin.graph = json.at("graph").get<std::string>();
   origin.inputs = json.at("inputs").get<std::vector<std::string>>();
   origin.outputs = json.at("outputs").get<std::vector<std::string>>();
+  origin.weights = json.at("weights").get<std::vector<std::string>>();
   origin.symbols = json.at("symbols").get<std::vector<std::pair<std::string, std::string>>>();
   for (const Json& dim : json.at("dims")) origin.dims.push_back(parse_dim(dim));
   for (const Json& guard : json.at("guards")) origin.guards.push_back(parse_guard(guard));
@@ -125,6 +126,7 @@ std::string print(const Origin& origin) {
                      {"graph", origin.graph},
                      {"inputs", origin.inputs},
                      {"outputs", origin.outputs},
+                     {"weights", origin.weights},
                      {"symbols", origin.symbols},
                      {"dims", std::move(dims)},
                      {"guards", std::move(guards)},

@@ -20,8 +20,9 @@ struct Origin {
     ir::Place place;
   };
   std::string graph;
-  std::vector<std::string> inputs;                           // dotted paths, one a leaf
-  std::vector<std::string> outputs;                          // the same
+  std::vector<std::string> inputs;   // dotted paths, one a leaf
+  std::vector<std::string> outputs;  // the same
+  std::vector<std::string> weights;  // in the order of the graph; a program has them by kind
   std::vector<std::pair<std::string, std::string>> symbols;  // {in the program, in the graph}
   std::vector<shape::Dim> dims;
   std::vector<shape::Guard> guards;

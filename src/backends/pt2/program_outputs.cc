@@ -191,6 +191,7 @@ std::string ProgramWriter::origin_json() const {
   if (signature.outputs.empty()) {
     for (const ir::Output& output : graph_.outputs) origin.outputs.push_back(output.name);
   }
+  for (const ir::ValueId id : graph_.weights) origin.weights.push_back(graph_.value(id).name);
   for (const auto& [name, symbol] : symbols_.all()) {
     if (symbols_.occurs(name)) origin.symbols.push_back({symbol.name, name});
   }

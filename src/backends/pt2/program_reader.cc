@@ -199,9 +199,23 @@ void ProgramReader::read_mutation(const std::string& kind, const Json& spec) {
   graph.mutations.push_back({*weight, *value});
 }
 
+/// As the graph had them, where all are there.
+void ProgramReader::order_weights() {
+  std::vector<ir::ValueId> ordered;
+  for (const std::string& name : origin_->weights) {
+    if (const ir::ValueId* id = graph.find_weight(name)) ordered.push_back(*id);
+  }
+  std::vector<ir::ValueId> have = graph.weights;
+  std::vector<ir::ValueId> want = ordered;
+  std::ranges::sort(have);
+  std::ranges::sort(want);
+  if (have == want) graph.weights = std::move(ordered);
+}
+
 void ProgramReader::finish() {
   problems_.throw_if_any();
   if (origin_) {
+    order_weights();
     for (const Origin::Assumption& assumption : origin_->assumptions) {
       const auto value = scope_.find(assumption.value);
       const ir::ValueId* id = value == scope_.end() ? nullptr : value->second.get<ir::ValueId>();

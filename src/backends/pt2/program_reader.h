@@ -48,6 +48,7 @@ class ProgramReader {
   void read_outputs(const Json& outputs, const Json& specs);
   void read_mutation(const std::string& kind, const Json& spec);
   void read_call(const Json& entry);
+  void order_weights();
   void finish();
   void unsupported(std::string what, ir::PlaceId place = {},
                    std::vector<std::string> ways_out = {});

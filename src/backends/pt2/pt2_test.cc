@@ -81,7 +81,7 @@ constexpr std::string_view kDecoder =
   where batch in 1.. = 3, seq in 2..64 = 7 declared 1.., past in 0.. = 5, u0 in 0.. = 4 from data,
     batch*seq != 11,  # modeling_tiny.py:12 in Tiny.forward, model
     u0 <= 38
-  weights @embed.weight: f32[10, 8], @steps: f32[3] buffer, @inv_freq: f32[4] buffer_not_saved, @const.0: i64[3] constant
+  weights @steps: f32[3] buffer, @embed.weight: f32[10, 8], @inv_freq: f32[4] buffer_not_saved, @const.0: i64[3] constant
 {
   %1 = aten.embedding(weight=@embed.weight, indices=%input_ids) : f32[batch, seq, 8]  # modeling_tiny.py:9 in Tiny.forward, embed
   %2 = aten.view(self=%1, size=[batch*seq, 8]) : f32[batch*seq, 8]
@@ -190,6 +190,27 @@ TEST_CASE("a size that only a sum holds is solved for") {
         "torch.ops.aten.sym_size.int\ntorch.ops.aten.sym_size.int\n_operator.sub\n_operator."
         "floordiv\n"
         "torch.ops.aten.zeros.default\n");
+}
+
+TEST_CASE("a size may divide by a symbol") {
+  const Json program = program_of(
+      "graph g(%x: f32[a, b])\n  where a in 1.. = 3, b in 1.. = 4\n{\n"
+      "  %1 = aten.zeros(size=[8*a//b, a//(b + 1)]) : f32[8*a//b, a//(b + 1)]\n  return z = "
+      "%1\n}\n");
+  CHECK(targets_of(program) ==
+        "torch.ops.aten.sym_size.int\n_operator.mul\ntorch.ops.aten.sym_size.int\n_operator."
+        "floordiv\n"
+        "_operator.add\n_operator.floordiv\ntorch.ops.aten.zeros.default\n");
+}
+
+TEST_CASE("an argument without default that is None is written, and left out again when read") {
+  const std::string text =
+      "graph g(%x: f32[1, 2, 4, 4])\n{\n  %1 = aten.upsample_nearest2d.vec(input=%x, "
+      "scale_factors=[2.0, 2.0]) : f32[1, 2, 8, 8]\n  return y = %1\n}\n";
+  const Json node = program_of(text)["graph_module"]["graph"]["nodes"][0];
+  CHECK(node["inputs"][1] ==
+        Json{{"name", "output_size"}, {"arg", {{"as_none", true}}}, {"kind", 1}});
+  CHECK(ir::print(read_pt2(archive_of(text), "it").graph) == text);
 }
 
 TEST_CASE("torch is told of an example away from 0 and 1, on which it would specialise") {

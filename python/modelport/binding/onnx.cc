@@ -1,0 +1,126 @@
+// ONNX models: programs lowered and written.
+#include <pybind11/stl.h>
+
+#include "backends/onnx/writer.h"
+#include "binding/program.h"
+#include "capture/torch_dtype.h"
+#include "ir/text.h"
+#include "passes/onnx_pipeline.h"
+
+namespace modelport::binding {
+
+namespace {
+
+/// A lowered program: the graph in ONNX's operators, and the program whose weights it uses.
+struct OnnxGraph {
+  ir::Graph graph;
+  std::shared_ptr<Program> program;
+  int opset = 0;
+};
+
+using Names = std::map<std::string, std::string>;
+
+void rename(OnnxGraph& lowered, const Names& inputs, const Names& outputs) {
+  for (const ir::ValueId id : lowered.graph.inputs) {
+    const auto found = inputs.find(lowered.graph.value(id).name);
+    if (found != inputs.end()) lowered.graph.rename_input(id, found->second);
+  }
+  for (ir::Output& output : lowered.graph.outputs) {
+    const auto found = outputs.find(output.name);
+    if (found != outputs.end()) output.name = found->second;
+  }
+}
+
+std::shared_ptr<OnnxGraph> lower(std::shared_ptr<Program> program, int opset, bool optimize,
+                                 const Names& inputs, const Names& outputs, const Names& dims) {
+  const py::gil_scoped_release no_gil;
+  auto lowered = std::make_shared<OnnxGraph>();
+  ir::Graph source = program->graph;
+  shape::Substitution renamed;
+  for (const auto& [name, other] : dims) renamed.emplace(name, shape::Int::symbol(other));
+  source.substitute(renamed);
+  lowered->graph = passes::to_onnx(source, {.opset = opset, .optimize = optimize});
+  rename(*lowered, inputs, outputs);
+  lowered->program = std::move(program);
+  lowered->opset = opset;
+  return lowered;
+}
+
+std::vector<std::string> input_names(const OnnxGraph& lowered) {
+  std::vector<std::string> names;
+  for (const ir::ValueId id : lowered.graph.inputs) names.push_back(lowered.graph.value(id).name);
+  return names;
+}
+
+std::vector<std::string> output_names(const OnnxGraph& lowered) {
+  std::vector<std::string> names;
+  for (const ir::Output& output : lowered.graph.outputs) names.push_back(output.name);
+  return names;
+}
+
+std::vector<at::ScalarType> output_dtypes(const OnnxGraph& lowered) {
+  std::vector<at::ScalarType> dtypes;
+  for (const ir::Output& output : lowered.graph.outputs)
+    dtypes.push_back(
+        capture::to_torch(lowered.graph.value(*output.value.get<ir::ValueId>()).tensor().dtype));
+  return dtypes;
+}
+
+onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
+  onnx::OnnxOptions options{.opset = lowered.opset};
+  const std::string weights = py::cast<std::string>(given["weights"]);
+  options.weights = weights == "beside"   ? onnx::WeightLayout::beside
+                    : weights == "inside" ? onnx::WeightLayout::inside
+                    : weights == "linked" ? onnx::WeightLayout::linked
+                                          : onnx::WeightLayout::left_out;
+  options.shard_bytes = py::cast<std::uint64_t>(given["shard_bytes"]);
+  options.weights_as_inputs = py::cast<bool>(given["weights_as_inputs"]);
+  options.transpose_weights = py::cast<bool>(given["transpose_weights"]);
+  options.data_suffix = py::cast<std::string>(given["data_suffix"]);
+  options.producer_version = py::cast<std::string>(given["producer_version"]);
+  options.metadata =
+      py::cast<std::vector<std::pair<std::string, std::string>>>(given["metadata"]);
+  return options;
+}
+
+py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dict& given) {
+  const onnx::OnnxOptions options = options_of(lowered, given);
+  const weights::WeightStore store = store_of(*lowered.program);
+  onnx::OnnxWritten written;
+  {
+    const py::gil_scoped_release no_gil;
+    written = onnx::write_onnx({.graph = lowered.graph, .weights = store, .options = options}, path);
+  }
+  py::list files;
+  for (const auto& file : written.files) files.append(file.string());
+  py::list losses;
+  for (const weights::ConversionLoss& loss : written.losses)
+    losses.append(py::make_tuple(loss.name, std::string(name(loss.from)), std::string(name(loss.to)),
+                                 loss.counts.overflows, loss.counts.underflows));
+  return py::make_tuple(files, losses);
+}
+
+py::bytes bytes_of(const OnnxGraph& lowered, const py::dict& given) {
+  const weights::WeightStore store = store_of(*lowered.program);
+  return onnx::onnx_bytes(
+      {.graph = lowered.graph, .weights = store, .options = options_of(lowered, given)});
+}
+
+}  // namespace
+
+void bind_onnx(py::module_& module) {
+  py::class_<OnnxGraph, std::shared_ptr<OnnxGraph>>(module, "OnnxGraph")
+      .def("__str__", [](const OnnxGraph& lowered) { return ir::print(lowered.graph); })
+      .def_property_readonly("node_count",
+                             [](const OnnxGraph& lowered) { return lowered.graph.nodes().size(); })
+      .def("inputs", &input_names)
+      .def("outputs", &output_names)
+      .def("output_dtypes", &output_dtypes)
+      .def("dims", [](const OnnxGraph& lowered) { return dims_list(lowered.graph); })
+      .def("write", &write)
+      .def("bytes", &bytes_of);
+  module.def("lower_onnx", &lower, py::arg("program"), py::arg("opset"), py::arg("optimize"),
+             py::arg("inputs") = Names{}, py::arg("outputs") = Names{}, py::arg("dims") = Names{});
+}
+
+}  // namespace modelport::binding

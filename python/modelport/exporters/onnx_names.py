@@ -1,0 +1,53 @@
+"""Names of inputs, outputs and axes as users of optimum and transformers.js expect them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from ..errors import problem
+
+# Our symbols, and what the axis is called in an ONNX file.
+_AXES = {
+    "batch": "batch_size",
+    "seq": "sequence_length",
+    "decoder_seq": "decoder_sequence_length",
+    "channels": "num_channels",
+}
+_PAST_AXIS = re.compile(r"past_key_values_\d+_(?:\w+_)?(?:key|value)s?_2")
+
+
+def axis_names(symbols: Iterable[str]) -> dict[str, str]:
+    """New names for the symbols of a graph; a name that is taken stays with its owner."""
+    symbols = list(symbols)
+    renamed: dict[str, str] = {}
+    taken = set(symbols)
+    for symbol in symbols:
+        wanted = _AXES.get(symbol)
+        if wanted is None and _PAST_AXIS.fullmatch(symbol):
+            wanted = "past_sequence_length"
+        if wanted is not None and wanted not in taken:
+            renamed[symbol] = wanted
+            taken.add(wanted)
+    return renamed
+
+
+def output_names(outputs: Iterable[str], inputs: Iterable[str]) -> dict[str, str]:
+    """A cache comes in as past_key_values.* and goes out as present.*; other names that are inputs too get a suffix."""
+    inputs = set(inputs)
+    renamed = {}
+    for name in outputs:
+        if name.startswith("past_key_values."):
+            renamed[name] = "present." + name.removeprefix("past_key_values.")
+        elif name in inputs:
+            renamed[name] = f"{name}_out"
+    return renamed
+
+
+def check_names(names: Mapping[str, str], known: Iterable[str]) -> None:
+    known = list(known)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise problem(
+            "E0301", f"names= renames {', '.join(unknown)}, which the model does not have", f"it has: {', '.join(known)}"
+        )

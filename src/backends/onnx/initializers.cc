@@ -1,0 +1,175 @@
+#include "backends/onnx/initializers.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+
+#include "weights/transpose.h"
+
+namespace modelport::onnx {
+namespace {
+
+std::vector<std::int64_t> numbers_of(const ir::Arg& arg) {
+  std::vector<std::int64_t> numbers;
+  for (const ir::Arg& item : *arg.get<ir::ArgList>())
+    numbers.push_back(*item.get<shape::Int>()->constant());
+  return numbers;
+}
+
+std::vector<std::int64_t> shape_of(const ir::TensorType& type) {
+  std::vector<std::int64_t> sizes;
+  for (const shape::Int& size : type.shape) sizes.push_back(size.constant().value_or(0));
+  return sizes;
+}
+
+template <class Number>
+void append(std::string& raw, Number number) {
+  char bytes[sizeof(Number)];
+  std::memcpy(bytes, &number, sizeof(Number));
+  raw.append(bytes, sizeof(Number));
+}
+
+void append_integer(std::string& raw, Dtype dtype, std::int64_t value) {
+  switch (byte_size(dtype)) {
+    case 1:
+      return append(raw, static_cast<std::int8_t>(value));
+    case 2:
+      return append(raw, static_cast<std::int16_t>(value));
+    case 4:
+      return append(raw, static_cast<std::int32_t>(value));
+    default:
+      return append(raw, value);
+  }
+}
+
+/// The bytes of a Constant node: little-endian, as raw_data has them.
+std::string bytes_of(const ir::Node& node, Dtype dtype) {
+  std::string raw;
+  std::vector<double> reals;
+  for (const ir::Arg& item : *node.find("values")->get<ir::ArgList>()) {
+    if (const double* real = item.get<double>()) {
+      reals.push_back(*real);
+    } else {
+      append_integer(raw, dtype, *item.get<shape::Int>()->constant());
+    }
+  }
+  if (reals.empty()) return raw;
+  const auto given = std::as_bytes(std::span(reals));
+  raw.resize(reals.size() * byte_size(dtype));
+  if (dtype == Dtype::f64) {
+    std::memcpy(raw.data(), given.data(), raw.size());
+  } else {
+    weights::convert(Dtype::f64, given, dtype, std::as_writable_bytes(std::span(raw)));
+  }
+  return raw;
+}
+
+bool swaps_a_matrix(const ir::Node& node) {
+  if (node.op != "onnx.Transpose") return false;
+  const ir::Arg* order = node.find("perm");
+  return order != nullptr && numbers_of(*order) == std::vector<std::int64_t>{1, 0};
+}
+
+class Collector {
+ public:
+  Collector(const OnnxRequest& request, ValueNames& names)
+      : graph_(request.graph), request_(request), names_(names) {
+    result_.stored.resize(graph_.nodes().size(), false);
+    weight_of_.resize(graph_.values().size(), nullptr);
+  }
+
+  Initializers run() {
+    for (const ir::ValueId id : graph_.weights)
+      weight_of_[id.index] = request_.weights.find(graph_.value(id).name);
+    const std::vector<bool> plain = used_as_they_are();
+    for (const ir::ValueId id : graph_.weights) {
+      if (plain[id.index]) add_weight(id, weight_of_[id.index], false);
+    }
+    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+      const ir::Node& node = graph_.nodes()[i];
+      if (result_.stored[i]) store_transposed(node);
+      if (node.op == "onnx.Constant") add_constant(i, node);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  /// Which weights some node or output uses without transposing them; marks the other uses as
+  /// stored.
+  std::vector<bool> used_as_they_are() {
+    std::vector<bool> plain(graph_.values().size(), false);
+    for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+      const ir::Node& node = graph_.nodes()[i];
+      if (request_.options.transpose_weights && swaps_a_matrix(node)) {
+        const ir::ValueId* source = (*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
+        const weights::Weight* weight = weight_of_[source->index];
+        if (weight != nullptr && weight->shape.size() == 2 && byte_size(weight->dtype) <= 8) {
+          result_.stored[i] = true;
+          continue;
+        }
+      }
+      for (const ir::NamedArg& named : node.args)
+        ir::for_each_value(named.arg, [&](ir::ValueId id) { plain[id.index] = true; });
+    }
+    for (const ir::Output& output : graph_.outputs) plain[output.value.get<ir::ValueId>()->index] = true;
+    return plain;
+  }
+
+  void add_weight(ir::ValueId id, const weights::Weight* weight, bool transposed) {
+    Initializer initializer;
+    initializer.name = names_.of(id);
+    const ir::TensorType& type = graph_.value(id).tensor();
+    initializer.shape = shape_of(type);
+    initializer.dtype = type.dtype;
+    initializer.transposed = transposed;
+    initializer.weight = weight;
+    if (weight == nullptr && request_.options.weights != WeightLayout::left_out) {
+      throw ExportError({.code = Code::missing_weight,
+                           .what = fmt::format("weight {} has no values", graph_.value(id).name),
+                           .ways_out = {"export from the model with its weights",
+                                        "export_params=False writes the graph alone"}});
+    }
+    initializer.bytes = byte_size(initializer.dtype);
+    for (const std::int64_t size : initializer.shape) initializer.bytes *= static_cast<std::uint64_t>(size);
+    result_.all.push_back(std::move(initializer));
+  }
+
+  void store_transposed(const ir::Node& node) {
+    const ir::ValueId source = *(*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
+    const weights::Weight* weight = weight_of_[source.index];
+    const std::string name = graph_.value(source).name + ".transposed";
+    names_.rename(node.results[0], name);
+    add_weight(node.results[0], weight, true);
+  }
+
+  void add_constant(std::size_t index, const ir::Node& node) {
+    const ir::TensorType& type = graph_.value(node.results[0]).tensor();
+    Initializer initializer{.name = names_.of(node.results[0]),
+                            .dtype = type.dtype,
+                            .shape = numbers_of(*node.find("shape")),
+                            .raw = bytes_of(node, type.dtype)};
+    initializer.bytes = initializer.raw.size();
+    result_.stored[index] = true;
+    result_.all.push_back(std::move(initializer));
+  }
+
+  const ir::Graph& graph_;
+  const OnnxRequest& request_;
+  ValueNames& names_;
+  std::vector<const weights::Weight*> weight_of_;
+  Initializers result_;
+};
+
+}  // namespace
+
+weights::ConversionCounts Initializer::stream(weights::Sink& sink) const {
+  if (transposed) return weights::stream_transposed(*weight, dtype, sink);
+  return weights::stream(*weight, dtype, sink);
+}
+
+Initializers initializers_of(const OnnxRequest& request, ValueNames& names) {
+  return Collector(request, names).run();
+}
+
+}  // namespace modelport::onnx

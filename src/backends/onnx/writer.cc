@@ -1,0 +1,231 @@
+#include "backends/onnx/writer.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <protozero/pbf_builder.hpp>
+
+#include "backends/onnx/initializers.h"
+#include "backends/onnx/model_text.h"
+#include "backends/onnx/proto.h"
+
+namespace modelport::onnx {
+namespace {
+
+using protozero::pbf_builder;
+
+/// Where the bytes of an initializer are, outside the model file.
+struct Location {
+  std::string file;
+  std::uint64_t offset = 0;
+};
+
+/// Constants and small weights stay in the model file: runtimes read sizes and axes from them.
+constexpr std::uint64_t kSmall = 1024;
+/// A page, so that runtimes can map large tensors in place.
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
+
+class FileParts {
+ public:
+  FileParts(const OnnxRequest& request)
+      : request_(request),
+        names_(request.graph),
+        initializers_(initializers_of(request, names_)),
+        locations_(initializers_.all.size()) {}
+
+  const std::vector<Initializer>& initializers() const { return initializers_.all; }
+  bool goes_outside(const Initializer& initializer) const {
+    return !initializer.is_constant() && initializer.bytes > kSmall;
+  }
+  void place(std::size_t initializer, Location location) {
+    locations_[initializer] = std::move(location);
+  }
+  /// The model file, weights without a place outside streamed into it.
+  void write(weights::Sink& sink, std::vector<weights::ConversionLoss>& losses) const;
+  void stream(const Initializer& initializer, weights::Sink& sink,
+              std::vector<weights::ConversionLoss>& losses) const;
+
+ private:
+  std::string graph_fields() const;
+  std::string tensor_head(std::size_t index) const;
+  bool is_left_out(const Initializer& initializer) const {
+    return request_.options.weights == WeightLayout::left_out && !initializer.is_constant();
+  }
+
+  const OnnxRequest& request_;
+  ValueNames names_;
+  Initializers initializers_;
+  std::vector<std::optional<Location>> locations_;
+};
+
+void FileParts::stream(const Initializer& initializer, weights::Sink& sink,
+                       std::vector<weights::ConversionLoss>& losses) const {
+  const weights::ConversionCounts counts = initializer.stream(sink);
+  if (counts == weights::ConversionCounts{}) return;
+  losses.push_back({initializer.name, initializer.weight->dtype, initializer.dtype, counts});
+}
+
+/// Everything of GraphProto but the initializers.
+std::string FileParts::graph_fields() const {
+  const ir::Graph& graph = request_.graph;
+  std::string data;
+  pbf_builder<proto::Graph> builder(data);
+  builder.add_string(proto::Graph::name, graph.name);
+  for (std::uint32_t i = 0; i < graph.nodes().size(); ++i) {
+    if (initializers_.stored[i]) continue;
+    builder.add_message(proto::Graph::node, node_message(graph, {i}, names_));
+  }
+  for (const ir::ValueId id : graph.inputs)
+    builder.add_message(proto::Graph::input, value_message(names_.of(id), graph.value(id).tensor()));
+  for (const Initializer& initializer : initializers_.all) {
+    const bool listed = request_.options.weights_as_inputs && !initializer.is_constant();
+    if (!listed && !is_left_out(initializer)) continue;
+    const ir::TensorType type{initializer.dtype,
+                              {initializer.shape.begin(), initializer.shape.end()}};
+    builder.add_message(proto::Graph::input, value_message(initializer.name, type));
+  }
+  for (const ir::Output& output : graph.outputs) {
+    const ir::ValueId id = *output.value.get<ir::ValueId>();
+    builder.add_message(proto::Graph::output, value_message(names_.of(id), graph.value(id).tensor()));
+  }
+  return data;
+}
+
+/// TensorProto up to the bytes, which follow where they are inside.
+std::string FileParts::tensor_head(std::size_t index) const {
+  const Initializer& initializer = initializers_.all[index];
+  std::string data;
+  pbf_builder<proto::Tensor> tensor(data);
+  tensor.add_packed_int64(proto::Tensor::dims, initializer.shape.begin(), initializer.shape.end());
+  tensor.add_int32(proto::Tensor::data_type, proto::data_type(initializer.dtype));
+  tensor.add_string(proto::Tensor::name, initializer.name);
+  if (const auto& location = locations_[index]) {
+    const auto entry = [&](std::string_view key, const std::string& value) {
+      pbf_builder<proto::Entry> pair(tensor, proto::Tensor::external_data);
+      pair.add_string(proto::Entry::key, key.data(), key.size());
+      pair.add_string(proto::Entry::value, value);
+    };
+    entry("location", location->file);
+    entry("offset", std::to_string(location->offset));
+    entry("length", std::to_string(initializer.bytes));
+    tensor.add_enum(proto::Tensor::data_location, 1);
+  }
+  return data;
+}
+
+std::string field_head(std::uint32_t field, std::uint64_t length) {
+  std::string data;
+  protozero::add_varint_to_buffer(&data, (field << 3U) | 2U);
+  protozero::add_varint_to_buffer(&data, length);
+  return data;
+}
+
+void FileParts::write(weights::Sink& sink, std::vector<weights::ConversionLoss>& losses) const {
+  const std::string model = model_fields(request_);
+  const std::string graph = graph_fields();
+  // The heads of all tensors first: protobuf wants the length of the graph before its bytes.
+  std::vector<std::string> heads(initializers_.all.size());
+  std::uint64_t length = graph.size();
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const Initializer& initializer = initializers_.all[i];
+    if (is_left_out(initializer)) continue;
+    const std::string fields = tensor_head(i);
+    const std::string raw = locations_[i] ? "" : field_head(9, initializer.bytes);
+    const std::uint64_t inside = locations_[i] ? 0 : initializer.bytes;
+    heads[i] = field_head(5, fields.size() + raw.size() + inside) + fields + raw;
+    length += heads[i].size() + inside;
+  }
+  if (length + model.size() >= (std::uint64_t{1} << 31))
+    throw ExportError({.code = Code::bad_graph,
+                       .what = fmt::format("the model file would take {:.1f} GB, and protobuf ends at 2",
+                                           static_cast<double>(length) / 1e9),
+                       .ways_out = {"keep the weights outside: external_data=True"}});
+  sink.write(model);
+  sink.write(field_head(static_cast<std::uint32_t>(proto::Model::graph), length));
+  sink.write(graph);
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    const Initializer& initializer = initializers_.all[i];
+    if (is_left_out(initializer)) continue;
+    sink.write(heads[i]);
+    if (locations_[i]) continue;
+    if (initializer.is_constant()) {
+      sink.write(initializer.raw);
+    } else {
+      stream(initializer, sink, losses);
+    }
+  }
+}
+
+void pad_to(weights::Sink& sink, std::uint64_t alignment) {
+  static constexpr std::array<std::byte, kPage> kZeros{};
+  const std::uint64_t beyond = sink.written() % alignment;
+  if (beyond != 0) sink.write(std::span(kZeros).first(alignment - beyond));
+}
+
+/// Streams the weights into files beside the model, and says where they went.
+std::deque<weights::AtomicFile> write_beside(FileParts& parts, const OnnxOptions& options,
+                                             const std::filesystem::path& path,
+                                             std::vector<weights::ConversionLoss>& losses) {
+  std::deque<weights::AtomicFile> files;
+  for (std::size_t i = 0; i < parts.initializers().size(); ++i) {
+    const Initializer& initializer = parts.initializers()[i];
+    if (!parts.goes_outside(initializer)) continue;
+    const bool full = options.shard_bytes != 0 && !files.empty() && files.back().written() != 0 &&
+                      files.back().written() + initializer.bytes > options.shard_bytes;
+    if (files.empty() || full) {
+      std::filesystem::path file = path;
+      file += files.empty() ? options.data_suffix
+                            : fmt::format("{}_{}", options.data_suffix, files.size());
+      files.emplace_back(std::move(file));
+    }
+    weights::AtomicFile& file = files.back();
+    pad_to(file, initializer.bytes >= kLarge ? kPage : 64);
+    parts.place(i, {file.path().filename().string(), file.written()});
+    parts.stream(initializer, file, losses);
+  }
+  for (weights::AtomicFile& file : files) file.finish();
+  return files;
+}
+
+void link_weights(FileParts& parts, const std::filesystem::path& folder) {
+  for (std::size_t i = 0; i < parts.initializers().size(); ++i) {
+    const Initializer& initializer = parts.initializers()[i];
+    const weights::Weight* weight = initializer.weight;
+    const bool as_it_is = weight != nullptr && weight->file && !initializer.transposed &&
+                          weight->dtype == initializer.dtype;
+    if (!as_it_is) continue;
+    const auto where = std::filesystem::proximate(weight->file->path(), folder);
+    parts.place(i, {where.generic_string(), weight->file_offset});
+  }
+}
+
+}  // namespace
+
+OnnxWritten write_onnx(const OnnxRequest& request, const std::filesystem::path& path) {
+  OnnxWritten written;
+  FileParts parts(request);
+  std::deque<weights::AtomicFile> files;
+  if (request.options.weights == WeightLayout::beside)
+    files = write_beside(parts, request.options, path, written.losses);
+  if (request.options.weights == WeightLayout::linked)
+    link_weights(parts, std::filesystem::absolute(path).parent_path());
+  weights::AtomicFile model(path);
+  parts.write(model, written.losses);
+  model.finish();
+  // All of them are whole: now they take their places, the model last.
+  for (weights::AtomicFile& file : files) file.commit();
+  model.commit();
+  written.files.push_back(path);
+  for (const weights::AtomicFile& file : files) written.files.push_back(file.path());
+  return written;
+}
+
+std::string onnx_bytes(const OnnxRequest& request) {
+  std::vector<weights::ConversionLoss> losses;
+  weights::MemorySink sink;
+  FileParts(request).write(sink, losses);
+  return {reinterpret_cast<const char*>(sink.bytes().data()), sink.bytes().size()};
+}
+
+}  // namespace modelport::onnx

@@ -1,0 +1,43 @@
+#include "passes/onnx_pipeline.h"
+
+#include <array>
+
+#include "passes/fuse.h"
+#include "passes/lower_onnx.h"
+#include "passes/onnx_passes.h"
+#include "passes/rewrite.h"
+
+namespace modelport::passes {
+namespace {
+
+constexpr std::array kBefore{
+    Pass{"fuse_rms_norm", "a norm written by hand is one operator, and one kernel, in the target",
+         fuse_rms_norm},
+    Pass{"fuse_grouped_attention", "attention repeats key heads itself, without copying them",
+         fuse_grouped_attention},
+};
+constexpr std::array kAfter{
+    Pass{"fold_constants", "what is known now need not be computed each time", fold_constants},
+    Pass{"simplify", "casts, transposes and neutral numbers that cancel", simplify},
+    Pass{"share_common", "what is computed twice is computed once", share_common},
+    Pass{"drop_unused", "leave nothing that the writer would have to explain", drop_unused},
+};
+
+}  // namespace
+
+std::span<const Pass> before_lowering() { return kBefore; }
+std::span<const Pass> after_lowering() { return kAfter; }
+
+ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings) {
+  ir::Graph source = graph;
+  if (settings.optimize) {
+    for (const Pass& pass : kBefore) pass.run(source);
+  }
+  ir::Graph lowered = lower_to_onnx(source, {.opset = settings.opset});
+  if (settings.optimize) {
+    for (const Pass& pass : kAfter) pass.run(lowered);
+  }
+  return lowered;
+}
+
+}  // namespace modelport::passes

@@ -1,0 +1,28 @@
+// From a captured graph to the ONNX graph that is written: the passes and why they run.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ir/graph.h"
+
+namespace modelport::passes {
+
+struct Pass {
+  std::string_view name;
+  std::string_view why;
+  void (*run)(ir::Graph& graph);
+};
+
+/// On the captured graph, before its operators are lowered.
+std::span<const Pass> before_lowering();
+/// On the graph of ONNX operators.
+std::span<const Pass> after_lowering();
+
+struct OnnxSettings {
+  int opset = 23;
+  bool optimize = true;  // false: the plain lowering
+};
+ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings);
+
+}  // namespace modelport::passes
