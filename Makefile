@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format test-cpp test-torch test-python bench-capture fuzz tidy clean setup
+.PHONY: help test demo build check lint format test-cpp test-torch test-python bench-capture bench-onnx fuzz tidy clean setup
 
 help:
 	@echo "make test           set up, build, run every check and test"
@@ -33,6 +33,7 @@ help:
 	@echo "make test-python    pytest; one test: make test-python PYTEST_ARGS='-k name'"
 	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
+	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
 	@echo "make clean          remove build/ and $(VENV)"
 
 # --- set-up: each step leaves a stamp, so that it runs once ---------------------------------------------------------
@@ -86,6 +87,14 @@ demo: build
 
 bench-capture: build
 	$(PY) bench/bench_capture.py
+
+bench-onnx: build $(VENV)/.bench
+	$(PY) bench/bench_onnx.py
+
+$(VENV)/.bench: $(VENV)/.packages
+	$(PY) tools/list_requirements.py bench > $(VENV)/bench.txt
+	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/bench.txt
+	touch $@
 
 # --- upkeep ---------------------------------------------------------------------------------------------------------
 

@@ -12,12 +12,11 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from requirements import Requirements, median, seconds, shown
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 import modelport
@@ -28,16 +27,6 @@ RUNS = 5
 LEAST_CAPTURE_RATIO = 100.0
 LEAST_PT2_RATIO = 50.0
 MOST_SLACK = 1.3  # over linear
-
-
-@dataclass
-class Requirements:
-    missed: list[str] = field(default_factory=list)
-
-    def check(self, name: str, holds: bool, found: str) -> None:
-        print(f"  {'ok    ' if holds else 'MISSED'}  {name}: {found}")
-        if not holds:
-            self.missed.append(f"{name}: {found}")
 
 
 def qwen3(layers: int) -> torch.nn.Module:
@@ -58,22 +47,6 @@ def inputs() -> dict[str, torch.Tensor]:
     """New tensors for each call: an exporter may change the mapping it gets."""
     ids = torch.arange(BATCH * SEQ).view(BATCH, SEQ)
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-
-
-def seconds(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def median(call: Callable[[], Any], runs: int = RUNS) -> float:
-    """Of some runs, after one that nobody counts."""
-    call()
-    return statistics.median(seconds(call) for _ in range(runs))
-
-
-def shown(time_s: float) -> str:
-    return f"{1000 * time_s:,.1f} ms" if time_s < 10 else f"{time_s:,.1f} s"
 
 
 def our_times(model: torch.nn.Module, folder: Path) -> tuple[float, float]:
@@ -194,12 +167,7 @@ def main() -> int:
     zoo(options.zoo, requirements)
     if not options.no_weightless:
         weightless(requirements)
-    if requirements.missed:
-        print(f"\n{len(requirements.missed)} missed:")
-        print("\n".join(f"  {line}" for line in requirements.missed))
-        return 1
-    print("\nEvery requirement that was measured is met.")
-    return 0
+    return requirements.verdict()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # The Python extension modelport._modelport: it translates between Python and the rooms.
-file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/modelport/binding/*.cc")
+file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/modelport/binding/*.cc")
 if(NOT sources)
   return()
 endif()
@@ -16,3 +16,13 @@ set_target_properties(_modelport PROPERTIES
   # Installed as site-packages/modelport/_modelport.so, next to site-packages/torch/lib.
   INSTALL_RPATH "$ORIGIN/../torch/lib")
 install(TARGETS _modelport LIBRARY DESTINATION modelport COMPONENT python)
+
+# modelport._artifact looks into artifacts without torch: it takes pybind11's headers from there and links none of it.
+Python_add_library(_artifact MODULE WITH_SOABI
+  "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/module.cc"
+  "${PROJECT_SOURCE_DIR}/python/modelport/binding/errors.cc")
+target_link_libraries(_artifact PRIVATE modelport_backends_onnx modelport_flags Python::Module)
+target_include_directories(_artifact PRIVATE "${PROJECT_SOURCE_DIR}/python/modelport")
+target_include_directories(_artifact SYSTEM PRIVATE "${MODELPORT_TORCH_DIR}/include")
+set_target_properties(_artifact PROPERTIES CXX_VISIBILITY_PRESET hidden)
+install(TARGETS _artifact LIBRARY DESTINATION modelport COMPONENT python)

@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
-"""Prints what pip has to install before the package can be built and tested, one requirement a line."""
+"""Prints what pip has to install before the package can be built and tested, one requirement a line.
+
+With the name of an extra, what that one adds."""
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from pathlib import Path
 
 
-def requirements(pyproject: Path) -> list[str]:
+def requirements(pyproject: Path, extra: str | None = None) -> list[str]:
     data = tomllib.loads(pyproject.read_text())
     project = data["project"]
-    extras = project["optional-dependencies"].values()
-    return [*data["build-system"]["requires"], *project["dependencies"], *(one for extra in extras for one in extra)]
+    extras = project["optional-dependencies"]
+    if extra is not None:
+        return extras[extra]
+    needed = [one for name, packages in extras.items() if name != "bench" for one in packages]
+    return [*data["build-system"]["requires"], *project["dependencies"], *needed]
 
 
 if __name__ == "__main__":
-    print("\n".join(requirements(Path(__file__).resolve().parent.parent / "pyproject.toml")))
+    path = Path(__file__).resolve().parent.parent / "pyproject.toml"
+    print("\n".join(requirements(path, *sys.argv[1:2])))

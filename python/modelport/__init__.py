@@ -11,6 +11,7 @@ from .errors import ExportError
 _HOMES = {
     "captured": ("Captured",),
     "capturing": ("capture",),
+    "checking": ("CheckReport", "check"),
     "exporters.auto": (
         "AutoExportConfig",
         "AutoHfExporter",

@@ -87,6 +87,6 @@ class Captured:
 
     def check(self, model: Any, inputs: Mapping[str, Any], *, atol: float = 1e-4, rtol: float = 1e-4) -> Any:
         """Compares with the model on these inputs; names the first node where values part."""
-        from .check import compare
+        from .graph_check import compare
 
         return compare(self, model, dict(inputs), atol=atol, rtol=rtol)

@@ -9,15 +9,16 @@ from typing import Any
 
 import torch
 
-from . import core, model_patches  # noqa: F401  (the patches register themselves)
+from . import core
 from .captured import Captured
 from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
-from .exporters.patches import apply_patches
 from .interception import intercepted
+from .model_patches import patched_models
 from .model_state import forget_sizes, no_garbage_collection, unchanged
 from .on_disk import before_reading
 from .place import model_line
+from .rolled import Unroll, rolling, was_used
 from .structure import Flat, flatten, plain_spec, unflatten
 from .substitutes import Use, installed, uses
 
@@ -84,24 +85,52 @@ _ROUNDS = 4  # each may reach code that the one before did not
 
 
 def _capture_with(model: Any, flat: Flat, axes: Axes, trial: bool, known: frozenset[Use]) -> Captured:
+    """Loops over items stay rolled where the graph then gives the values of the model; else they are unrolled."""
+    with installed(known):
+        try:
+            with rolling(True):
+                captured = _capture_fastest(model, flat, axes, trial)
+            if not was_used() or _gives_values(model, captured):
+                return captured
+        except Exception as error:
+            if not was_used() and not isinstance(_origin(error), Unroll):
+                raise
+        with rolling(False):
+            return _capture_fastest(model, flat, axes, trial)
+
+
+def _gives_values(model: Any, captured: Captured) -> bool:
+    from .guards import right_at
+
+    return right_at(model, captured, captured.inputs, {})
+
+
+def _origin(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _capture_fastest(model: Any, flat: Flat, axes: Axes, trial: bool) -> Captured:
     """Shapes are enough for most models: what depends on a parameter is not computed, so that a capture is quicker than
     a forward pass. Where the model asks for a value, it is captured again with everything computed. A model that fails
     in the branches that it takes for exporters (its own bug, if it runs without) is captured as it runs for people."""
-    with installed(known):
-        try:
-            return _capture(model, flat, axes, core.Session(False), trial)
-        except Exception as error:  # whatever it is, the capture with data either works or reports it
-            before_reading(model, error, trial=trial)
-        try:
-            return _capture(model, flat, axes, core.Session(True), trial)
-        except ExportError as error:
-            if trial or error.code != "E0205":
-                raise
-            failure = error
-        try:
-            return _capture(model, flat, axes, core.Session(True), trial, exporting=False)
-        except Exception:
-            raise failure from failure.__cause__
+    try:
+        return _capture(model, flat, axes, core.Session(False), trial)
+    except Exception as error:  # whatever it is, the capture with data either works or reports it
+        if isinstance(_origin(error), Unroll):
+            raise
+        before_reading(model, error, trial=trial)
+    try:
+        return _capture(model, flat, axes, core.Session(True), trial)
+    except ExportError as error:
+        if trial or error.code != "E0205" or isinstance(_origin(error), Unroll):
+            raise
+        failure = error
+    try:
+        return _capture(model, flat, axes, core.Session(True), trial, exporting=False)
+    except Exception:
+        raise failure from failure.__cause__
 
 
 def _capture(
@@ -125,7 +154,7 @@ def _capture(
             no_garbage_collection(),
             unchanged(module, session.protect),
             intercepted(exporting),
-            apply_patches("capture"),
+            patched_models(module),
         ):
             forget_sizes(module)
             session.start()

@@ -76,14 +76,14 @@ def _at_shape(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
 def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
     if other is None:
         return captured
-    if captured.program.same_as(other.program) or _right_at(model, captured, other.inputs, sizes):
+    if captured.program.same_as(other.program) or right_at(model, captured, other.inputs, sizes):
         return _widened(captured, sizes)
-    if _right_at(model, other, captured.inputs, sizes):
+    if right_at(model, other, captured.inputs, sizes):
         return _widened(Captured(other.program, captured.inputs, other.outputs, other.in_graph), sizes)
     return captured
 
 
-def _right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
+def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
     """Whether the graph gives the values of the model at a size that its guards exclude."""
     trial = captured.program.copy()
     _set_ranges(trial, sizes)

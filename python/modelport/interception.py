@@ -24,6 +24,7 @@ from ._modelport import (
     sym_round,
     sym_trunc,
 )
+from .rolled import Lengths, attention, cat, is_rolling, split
 from .substitutes import note_use
 
 _changed = threading.Condition()
@@ -93,6 +94,8 @@ def _tolist(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self)
         if self.dim() == 0:
             return self.item()
+        if self.dim() == 1 and not self.is_floating_point() and is_rolling(self):
+            return Lengths(self)
         return [tolist(row) for row in self.unbind(0)]
 
     return tolist
@@ -179,8 +182,9 @@ def _plain_causal(original: Callable[..., Any]) -> Callable[..., Any]:
     def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
         if isinstance(kwargs.get("is_causal"), torch.SymBool):
             kwargs["is_causal"] = bool(kwargs["is_causal"])
-        return original(*args, **kwargs)
+        return within_pieces(*args, **kwargs)
 
+    within_pieces = attention(original)
     return scaled_dot_product_attention
 
 
@@ -245,13 +249,18 @@ _REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.SymInt, "__hash__", _symbol_hash),
     (torch.SymFloat, "__hash__", _symbol_hash),
     (torch.SymInt, "__int__", _noted("int")),
+    (torch.SymInt, "__index__", _noted("range")),
     (torch.SymFloat, "__int__", _noted("int")),
     (torch.Tensor, "__int__", _noted("int")),
     (torch.Tensor, "__len__", _noted("len")),
+    (torch.Tensor, "__iter__", _noted("list")),
     (torch.SymFloat, "__trunc__", _float_trunc),
     (torch.SymFloat, "__round__", _float_round),
     (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),
     (torch, "tensor", _tensor_of_symbols),
+    (torch, "split", split),
+    (torch.Tensor, "split", split),
+    (torch, "cat", cat),
 ]
 _EXPORT_FLAGS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.compiler, "_is_exporting_flag", _true_flag),

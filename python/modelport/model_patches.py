@@ -1,14 +1,43 @@
-"""Patches of model code that a capture needs whatever its target, each with its reason."""
+"""Patches of model code that a capture needs whatever its target: functions of transformers that loop over items in
+Python, or that the recorder cannot see into. Each is replaced by tensor arithmetic that gives the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from .exporters.patches import register_patch
+import torch
+
+from .exporters.patches import patch_attribute
+from .vision_positions import rope_index, vision_position_ids
 
 
-@register_patch("capture", "transformers.masking_utils._vmap_expansion_sdpa")
+@contextmanager
+def patched_models(module: torch.nn.Module | None) -> Iterator[None]:
+    """Installs the patches in the code of this model. Code that is not loaded is left alone."""
+    with ExitStack() as stack:
+        for owner, name, factory in _wanted(module):
+            stack.enter_context(patch_attribute(owner, name, factory))
+        yield
+
+
+def _wanted(module: torch.nn.Module | None) -> Iterator[tuple[Any, str, Callable[[Any], Any]]]:
+    masks = sys.modules.get("transformers.masking_utils")
+    if masks is not None and hasattr(masks, "_vmap_expansion_sdpa"):
+        yield masks, "_vmap_expansion_sdpa", _broadcast_mask
+    classes = {type(child) for child in module.modules()} if module is not None else set()
+    for name, (home, factory) in _FUNCTIONS.items():
+        for scope in {cls.__module__ for cls in classes}:
+            found = vars(sys.modules[scope]).get(name)
+            if getattr(found, "__module__", "") == home:
+                yield sys.modules[scope], name, factory
+    for cls in classes:
+        if cls.__name__ in _ROPE_INDEX:
+            yield cls, "get_rope_index", rope_index
+
+
 def _broadcast_mask(_original: Any) -> Callable[..., Any]:
     """torch.vmap calls higher-order operators that know no kernel for the recorder's dispatch key. Mask functions work
     on indices element by element, so that indices which broadcast give the same mask."""
@@ -23,3 +52,28 @@ def _broadcast_mask(_original: Any) -> Callable[..., Any]:
         return mask
 
     return expansion
+
+
+# Free functions, where model code imported them: the module that they come from, and what replaces them.
+_FUNCTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "get_vision_position_ids": ("transformers.vision_utils", vision_position_ids),
+}
+# Models whose get_rope_index is the one of Qwen2-VL, up to how they count time.
+_ROPE_INDEX = frozenset(
+    (
+        "CohereCompassModel",
+        "Cosmos3OmniModel",
+        "Ernie4_5_VLMoeModel",
+        "Glm46VModel",
+        "Glm4vModel",
+        "Glm4vMoeModel",
+        "GlmOcrModel",
+        "PaddleOCRVLModel",
+        "Qwen2VLModel",
+        "Qwen2_5_VLModel",
+        "Qwen3VLModel",
+        "Qwen3VLMoeModel",
+        "Qwen3_5Model",
+        "Qwen3_5MoeModel",
+    )
+)

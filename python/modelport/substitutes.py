@@ -1,4 +1,4 @@
-"""`int(...)` and `len(...)` of symbols in model code.
+"""`int(...)`, `len(...)`, `range(...)` and `list(...)` of symbols in model code.
 
 Python insists that these give plain numbers, so a symbol that passes through them is pinned to its value in the example.
 The modules of model code that do this are remembered, and the model is captured again with substitutes among the globals
@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from ._modelport import concerns_graph, is_recording, read_number
+from .rolled import Rows, is_rolling
 
 Use = tuple[str, str]  # a module and the name of a builtin that it calls on symbols
 _known: dict[Use, dict[str, Any]] = {}  # with the globals of the module
@@ -32,9 +33,10 @@ def uses() -> frozenset[Use]:
 def note_use(name: str) -> None:
     """To be called by a replacement of the method behind a builtin: the code that called the builtin gets a substitute
     next time."""
-    scope = sys._getframe(2).f_globals
+    frame = sys._getframe(2)
+    scope = frame.f_globals
     module = scope.get("__name__")
-    if isinstance(module, str) and name not in scope:
+    if isinstance(module, str) and name in frame.f_code.co_names and name not in scope:
         _known[module, name] = scope
 
 
@@ -54,30 +56,29 @@ def installed(wanted: frozenset[Use]) -> Iterator[None]:
                     _known[use].pop(use[1], None)
 
 
-class _LikeInt(type):
-    """Whatever is asked of `int` besides a conversion gets the answers of the builtin."""
+class _LikeBuiltin(type):
+    """Whatever is asked of the builtin type besides a conversion gets the answers of the builtin."""
+
+    builtin: type
+    convert: Callable[[Any], Any]
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return _int_of(args[0]) if len(args) == 1 and not kwargs else builtins.int(*args, **kwargs)
+        return cls.convert(args[0]) if len(args) == 1 and not kwargs else cls.builtin(*args, **kwargs)
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, builtins.int)
+        return isinstance(value, cls.builtin)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, builtins.int)
+        return issubclass(other, cls.builtin)
 
     def __eq__(cls, other: object) -> bool:
-        return other is cls or other is builtins.int
+        return other is cls or other is cls.builtin
 
     def __hash__(cls) -> int:
-        return hash(builtins.int)
+        return hash(cls.builtin)
 
     def __getattr__(cls, name: str) -> Any:
-        return getattr(builtins.int, name)
-
-
-class _Int(metaclass=_LikeInt):
-    pass
+        return getattr(cls.builtin, name)
 
 
 def _int_of(value: Any) -> Any:
@@ -90,10 +91,37 @@ def _int_of(value: Any) -> Any:
     return builtins.int(value)
 
 
+class _Int(metaclass=_LikeBuiltin):
+    builtin = builtins.int
+    convert = staticmethod(_int_of)
+
+
+def _list_of(value: Any) -> Any:
+    return Rows(value) if is_rolling(value) else builtins.list(value)
+
+
+class _List(metaclass=_LikeBuiltin):
+    builtin = builtins.list
+    convert = staticmethod(_list_of)
+
+
 def _len_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dim() > 0 and is_recording():
         return value.shape[0]
     return builtins.len(value)
 
 
-_SUBSTITUTES: dict[str, Callable[..., Any]] = {"int": _Int, "len": _len_of}
+def _range_of(*bounds: Any) -> Any:
+    """The numbers, where a bound is a symbol: how many there are is pinned, the bounds are not."""
+    if not any(isinstance(bound, torch.SymInt) for bound in bounds):
+        return builtins.range(*bounds)
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    numbers = []
+    forward = step > 0
+    while start < stop if forward else start > stop:
+        numbers.append(start)
+        start = start + step
+    return numbers
+
+
+_SUBSTITUTES: dict[str, Callable[..., Any]] = {"int": _Int, "len": _len_of, "range": _range_of, "list": _List}

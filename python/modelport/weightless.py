@@ -203,6 +203,7 @@ class CapturedOnDisk(Captured):
     def __init__(self, captured: Captured, weights: WeightsOnDisk | None):
         self._plain = captured
         self._weights = weights
+        self.source = weights.folder if weights is not None else None
         super().__init__(captured.program, captured.inputs, captured.outputs, captured.in_graph)
 
     @property

@@ -4,6 +4,7 @@
 
 #include "ops/arange.h"
 #include "ops/families.h"
+#include "ops/onnx_create.h"
 #include "ops/rules.h"
 
 namespace modelport::ops {
@@ -58,149 +59,178 @@ constexpr std::array kCreateOps{
           .schema = "(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = arange,
+          .onnx = custom(onnx::arange),
           .samples = "a; a, dtype=f32; 2*a + 1; 5.5; 7; a, dtype=i32"},
     OpDef{.name = "aten.arange.start",
           .schema = "(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, "
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = arange,
+          .onnx = custom(onnx::arange),
           .samples = "1, a; 0.5, 4; -a, b; a, a + b; 0, a, dtype=f32"},
     OpDef{.name = "aten.arange.start_step",
           .schema = "(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = arange,
+          .onnx = custom(onnx::arange),
           .samples = "0, a, 2; a, 0, -1; a, -1, -2; 0, 1, 0.1; 0, a, 3, dtype=f32; 1.5, 9, 2, "
                      "dtype=i64; 0, 10 + a, a; 2, 2"},
     OpDef{.name = "aten.bartlett_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.bartlett_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.blackman_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.blackman_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.empty.memory_format",
           .schema =
               "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
           .infer = of_size,
+          .onnx = custom(onnx::zeros),
           .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
     OpDef{.name = "aten.empty_permuted",
           .schema = "(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
+          .onnx = custom(onnx::zeros),
           .samples = "[a, b], [1, 0]; [a], [0], dtype=i64"},
     OpDef{.name = "aten.empty_strided",
           .schema = "(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
+          .onnx = custom(onnx::zeros),
           .samples = "[a, b], [b, 1]; [a], [1], dtype=i64"},
     OpDef{.name = "aten.eye",
           .schema = "(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = eye,
+          .onnx = custom(onnx::eye),
           .samples = "a; 3, dtype=i64; 0"},
     OpDef{.name = "aten.eye.m",
           .schema = "(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = eye,
+          .onnx = custom(onnx::eye),
           .samples = "a, b; 3, 0, dtype=bool"},
     OpDef{.name = "aten.full",
           .schema = "(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = full,
+          .onnx = custom(onnx::full),
           .samples = "[a, b], 0.5; [a], 1; [], True; [a, b], 1, dtype=f16; [a], a"},
     OpDef{.name = "aten.hamming_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.hamming_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.hann_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.hann_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.kaiser_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.kaiser_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
+          .onnx = custom(onnx::signal_window),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.linspace",
           .schema = "(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
+          .onnx = custom(onnx::linspace),
           .samples = "0, 1, a; -1.0, 1.0, 5; 0, 10, a, dtype=f64"},
     OpDef{.name = "aten.linspace.Scalar_Tensor",
           .schema = "(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
+          .onnx = custom(onnx::linspace),
           .samples = "1, f32[], a; 2.0, f32[], 5, dtype=f64"},
     OpDef{.name = "aten.linspace.Tensor_Scalar",
           .schema = "(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
+          .onnx = custom(onnx::linspace),
           .samples = "f32[], 1, a; f32[], 2.0, 5, dtype=f64"},
     OpDef{.name = "aten.linspace.Tensor_Tensor",
           .schema = "(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
+          .onnx = custom(onnx::linspace),
           .samples = "f32[], f32[], a; f64[], f32[], 5; i64[], i64[], 3"},
     OpDef{.name = "aten.logspace",
           .schema =
               "(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, "
               "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
+          .onnx = custom(onnx::logspace),
           .samples = "0, 1, a; -1.0, 1.0, 5, 2.0; 0, 10, a, dtype=f64"},
     OpDef{.name = "aten.ones",
           .schema = "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
+          .onnx = custom(onnx::ones),
           .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
     OpDef{.name = "aten.scalar_tensor",
           .schema = "(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = scalar_tensor,
+          .onnx = custom(onnx::full),
           .samples = "1; 0.5, dtype=f16; True, dtype=bool; a, dtype=i64"},
     OpDef{.name = "aten.tril_indices",
           .schema = "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, "
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = triangle_indices,
+          .onnx = custom(onnx::triangle_indices),
           .samples = "3, 4; 4, 3, 1; 5, 5, -2, dtype=i32; 0, 3; 3, 5, -4; 2, 3, 7; 4, 4, -1"},
     OpDef{.name = "aten.triu_indices",
           .schema = "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, "
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = triangle_indices,
+          .onnx = custom(onnx::triangle_indices),
           .samples = "3, 4; 4, 3, 1; 5, 5, -2, dtype=i32; 0, 3; 3, 5, -4; 2, 3, 7; 4, 4, -1"},
     OpDef{.name = "aten.zeros",
           .schema = "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
+          .onnx = custom(onnx::zeros),
           .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
 };
 static_assert(first_bad_row(kCreateOps).empty(), "unsorted, duplicate or half-filled row");

@@ -5,6 +5,7 @@
 #include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/family_parts.h"
+#include "ops/onnx_count.h"
 
 namespace modelport::ops {
 namespace {
@@ -87,64 +88,83 @@ constexpr std::array kCountedOps{
     OpDef{.name = "aten._local_scalar_dense",
           .schema = "(Tensor self) -> Scalar",
           .infer = item,
+          .onnx = custom(onnx::item),
           .samples = "i64[]; f32[1]; bool[]"},
     OpDef{
         .name = "aten._unique",
         .schema = "(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
         .infer = unique_inverse,
+        .onnx = custom(onnx::unique),
         .samples = "i64<4>[a, b]; i64<4>[a], True, True"},
     OpDef{.name = "aten._unique2",
           .schema = "(Tensor self, bool sorted=True, bool return_inverse=False, bool "
                     "return_counts=False) -> (Tensor, Tensor, Tensor)",
           .infer = unique,
+          .onnx = custom(onnx::unique),
           .samples = "i64<4>[a, b]; i64<4>[a], True, True; i64<4>[a, b], True, False, True; "
-                     "f32[a], True, True"},
+                     "f32[a], True, True; bool[a, b], True, True, True; i32<4>[a, b], True, True, "
+                     "True; f64[a], False, True, True"},
     OpDef{.name = "aten.argwhere",
           .schema = "(Tensor self) -> Tensor",
           .infer = nonzero,
+          .onnx = custom(onnx::nonzero),
           .samples = "f32[a, b]; bool[a]"},
     OpDef{.name = "aten.item",
           .schema = "(Tensor self) -> Scalar",
           .infer = item,
+          .onnx = custom(onnx::item),
           .samples = "i64[]; f32[1]; bool[]"},
     OpDef{.name = "aten.masked_select",
           .schema = "(Tensor self, Tensor mask) -> Tensor",
           .infer = masked_select,
-          .samples = "f32[a, b], bool[a, b]; f32[a, b], bool[b]"},
+          .onnx = custom(onnx::masked_select),
+          .samples = "f32[a, b], bool[a, b]; f32[a, b], bool[b]; bool[a, b], bool[a, 1]; c64[a], "
+                     "bool[a]; bf16[a, b], bool[b]; f32[b], bool[a, 1]"},
     OpDef{.name = "aten.nonzero",
           .schema = "(Tensor self) -> Tensor",
           .infer = nonzero,
-          .samples = "f32[a, b]; bool[a]; i64[]"},
+          .onnx = custom(onnx::nonzero),
+          .samples = "f32[a, b]; bool[a]; i64[]; f64[a, b]; i16[a]; f16[a, 2, b]; i64[0, b]"},
     OpDef{.name = "aten.nonzero_numpy",
           .schema = "(Tensor self) -> Tensor[]",
           .infer = nonzero_numpy,
+          .onnx = custom(onnx::nonzero_lists),
           .samples = "f32[a, b]; bool[a]; i64[a, 2, b]"},
     OpDef{.name = "aten.nonzero_static",
           .schema = "(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
           .infer = nonzero_static,
-          .samples = "i64[a, b], size=4; bool[a], size=b"},
+          .onnx = custom(onnx::nonzero_static),
+          .samples = "i64[a, b], size=4; bool[a], size=b; bool[a, 3], size=a, fill_value=7"},
     OpDef{.name = "aten.one_hot",
           .schema = "(Tensor self, int num_classes=-1) -> Tensor",
           .infer = one_hot,
+          .onnx = custom(onnx::one_hot),
           .samples = "i64<4>[a, b], 5; i64<4>[a]; i64<4>[], 4"},
     OpDef{.name = "aten.unique_consecutive",
           .schema = "(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
                     "dim=None) -> (Tensor, Tensor, Tensor)",
           .infer = unique_dim,
-          .samples = "i64<4>[a, b]; i64<4>[a], True, True; i64<2>[a, b], True, True, 1"},
+          .onnx = custom(onnx::unique_consecutive),
+          .samples =
+              "i64<4>[a, b]; i64<4>[a], True, True; i64<2>[a, b], True, True, 1; f32[a, b, 2], "
+              "True, True, 1; bool[a], True, True; i64<2>[0], True, True; i64<2>[1], True, True"},
     OpDef{.name = "aten.unique_dim",
           .schema = "(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
                     "return_counts=False) -> (Tensor, Tensor, Tensor)",
           .infer = unique_dim_all,
-          .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True, True"},
+          .onnx = custom(onnx::unique_along),
+          .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True, True; f32[a, b], 1, True, "
+                     "True, True; i64<2>[a, 2, 2], 0, True, True, True"},
     OpDef{.name = "aten.unique_dim_consecutive",
           .schema = "(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
                     "-> (Tensor, Tensor, Tensor)",
           .infer = unique_dim_all,
-          .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True"},
+          .onnx = custom(onnx::unique_consecutive),
+          .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True; bool[a, 1], 0, True, True"},
     OpDef{.name = "aten.where",
           .schema = "(Tensor condition) -> Tensor[]",
           .infer = where,
+          .onnx = custom(onnx::nonzero_lists),
           .samples = "bool[a, b]; bool[a]"},
 };
 static_assert(first_bad_row(kCountedOps).empty(), "unsorted, duplicate or half-filled row");

@@ -4,6 +4,7 @@
 #include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/family_parts.h"
+#include "ops/onnx_index.h"
 
 namespace modelport::ops {
 namespace {
@@ -131,6 +132,7 @@ constexpr std::array kPickOps{
               "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
               "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
+          .onnx = custom(onnx::embedding_bag),
           .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c]; f64[5, b], i64<5>[a + 2], i64<1>[c]; "
                      "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
     OpDef{.name = "aten._embedding_bag_forward_only",
@@ -139,16 +141,19 @@ constexpr std::array kPickOps{
               "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
               "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
+          .onnx = custom(onnx::embedding_bag),
           .samples =
               "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 1"},
     OpDef{.name = "aten._unsafe_index.Tensor",
           .schema = "(Tensor self, Tensor?[] indices) -> Tensor",
           .infer = index,
+          .onnx = custom(onnx::index),
           .samples = "f32[2, b, 3], [i64<2>[c]]; f32[a, 2, 3], [None, i64<2>[c, 1], i64<2>[4]]"},
     OpDef{.name = "aten.embedding",
           .schema = "(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
                     "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
           .infer = embedding,
+          .onnx = custom(onnx::embedding),
           .samples = "f32[5, b], i64<5>[a, c]; f32[7, 4], i64<7>[a], 0; bf16[7, 4], i32<7>[a]"},
     OpDef{.name = "aten.embedding_bag",
           .schema =
@@ -156,6 +161,7 @@ constexpr std::array kPickOps{
               "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
               "include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
+          .onnx = custom(onnx::embedding_bag),
           .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], "
                      "False, 1; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
     OpDef{.name = "aten.embedding_bag.padding_idx",
@@ -163,33 +169,51 @@ constexpr std::array kPickOps{
                     "mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? "
                     "padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
+          .onnx = custom(onnx::embedding_bag),
           .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 0, False, None, False, None; "
-                     "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 1, False, None, True, None; "
-                     "f32[5, 4], i64<5>[a + 2], i64<1>[c], False, 0, False, f32[a + 2], False, 1"},
-    OpDef{.name = "aten.gather",
-          .schema = "(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-          .infer = shaped_like_index,
-          .samples =
-              "f32[3, b], 0, i64<3>[c, b]; f32[a, 2, 3], -1, i64<3>[a, 1, 4]; f32[], 0, i64<1>[]"},
+                     "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2, False, None, True, None; "
+                     "f32[5, 4], i64<5>[a + 2], i64<1>[c], False, 0, False, f32[a + 2], False, 1; "
+                     "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2, False, None, False, -1; "
+                     "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 1, False, None, False, 2; f64[5, "
+                     "b], i32<5>[a + 2], i32<1>[c], False, 1, False, None, False, 0"},
+    OpDef{
+        .name = "aten.gather",
+        .schema = "(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+        .infer = shaped_like_index,
+        .onnx = custom(onnx::gather),
+        .samples =
+            "f32[3, b], 0, i64<3>[c, b]; f32[a, 2, 3], -1, i64<3>[a, 1, 4]; f32[], 0, i64<1>[]; "
+            "c64[3, b], 0, i64<3>[c, b]; bool[a, 3], 1, i64<3>[a, 2]; i64[a, b], 1, i64<1>[2, 1]"},
     OpDef{.name = "aten.index.Tensor",
           .schema = "(Tensor self, Tensor?[] indices) -> Tensor",
           .infer = index,
-          .samples = "f32[2, b, 3], [i64<2>[c]]; f32[a, 2, 3], [None, i64<2>[c, 2]]; f32[3, b, 3], "
-                     "[i64<2>[c], None, i64<2>[c]]; f32[a, 3, 2, b], [None, i64<2>[c, 1], "
-                     "i64<2>[2]]; f32[a, b, 3], [bool[a, b]]; f32[a, b, 3], [None, bool[b]]; "
-                     "f32[a, 3], [bool[a], i64<2>[]]; f32[2, b, 3], [i64<2>[], None, i64<2>[4]]; "
-                     "f32[a, b], [i64<1>[a, 1], i64<1>[b]]; f32[a], [bool[a]]"},
+          .onnx = custom(onnx::index),
+          .samples =
+              "f32[2, b, 3], [i64<2>[c]]; f32[a, 2, 3], [None, i64<2>[c, 2]]; f32[3, b, 3], "
+              "[i64<2>[c], None, i64<2>[c]]; f32[a, 3, 2, b], [None, i64<2>[c, 1], i64<2>[2]]; "
+              "f32[a, b, 3], [bool[a, b]]; f32[a, b, 3], [None, bool[b]]; f32[a, 3], [bool[a], "
+              "i64<2>[]]; f32[2, b, 3], [i64<2>[], None, i64<2>[4]]; f32[a, b], [i64<1>[a, 1], "
+              "i64<1>[b]]; f32[a], [bool[a]]; f32[6, b], [i64[c]]; f32[6, 7, b], [i64[c], i64[c]]; "
+              "f32[a, 6, 7], [None, i64[c, 1], i64[3]]; f32[6, b, 7], [i64[c], None, i64[c]]; "
+              "c64[6, b], [i64[c]]; bool[a, b], [bool[a, b]]; f32[a, b, 6], [bool[a], None, "
+              "i64[]]; f32[a, b, 3], [bool[a, b], i64<3>[]]; i64[6, b], [i32[c, 2]]; f16[6, 6, 7], "
+              "[i64[c], i64[], i64[1]]; f32[a, 6], [i64<1>[a, 1], bool[6]]"},
     OpDef{.name = "aten.index_select",
           .schema = "(Tensor self, int dim, Tensor index) -> Tensor",
           .infer = index_select,
-          .samples = "f32[a, 3, b], 1, i64<3>[c]; f32[a, 3], -1, i64<3>[]; f32[], 0, i64<1>[1]"},
+          .onnx = custom(onnx::index_select),
+          .samples = "f32[a, 3, b], 1, i64<3>[c]; f32[a, 3], -1, i64<3>[]; f32[], 0, i64<1>[1]; "
+                     "bool[a, 3], 1, i32<3>[c]; c64[a, 3], 1, i64<3>[c]"},
     OpDef{.name = "aten.take",
           .schema = "(Tensor self, Tensor index) -> Tensor",
           .infer = shaped_like_index,
-          .samples = "f32[a, 3], i64<3>[b, 2]; f32[a], i64<1>[]"},
+          .onnx = custom(onnx::take),
+          .samples =
+              "f32[a, 3], i64<3>[b, 2]; f32[a], i64<1>[]; i64[6, b], i64[c]; f32[], i64<1>[a]"},
     OpDef{.name = "aten.take_along_dim",
           .schema = "(Tensor self, Tensor indices, int? dim=None) -> Tensor",
           .infer = take_along_dim,
+          .onnx = custom(onnx::take_along_dim),
           .samples =
               "f32[a, 3], i64<3>[a, b], 1; f32[a, 1], i64<1>[1, b], 0; f32[a, 3], i64<3>[b, 2]"},
 };

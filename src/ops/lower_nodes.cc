@@ -201,6 +201,17 @@ Value Lower::reshape(Value x, const Shape& target) {
   }
   if (!empty && (unknown == 0 || (unknown == 1 && surely_filled)))
     return emit("Reshape", {x, ints(plain)}, {}, type);
+  if (!empty && surely_filled) {
+    // Of several unknown sizes, the one that takes most to compute is filled in.
+    Shape asked = target;
+    std::optional<std::size_t> hole;
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      asked[i] = plain[i] == -1 ? target[i] : Int(plain[i]);
+      if (plain[i] == -1 && (!hole || (asked[*hole].as_symbol() && !target[i].as_symbol()))) hole = i;
+    }
+    asked[*hole] = -1;
+    return emit("Reshape", {x, sizes(asked)}, {}, type);
+  }
   return emit("Reshape", {x, sizes(target)}, {{"allowzero", {Int(1)}}}, type);
 }
 
@@ -212,9 +223,14 @@ Value Lower::expand(Value x, const Shape& target) {
     pairs.push_back(2);
     return from_pairs(expand(as_pairs(x), pairs));
   }
+  const std::size_t lead = target.size() - shape(x).size();
+  // onnxruntime takes an axis expanded to no elements for one that is left alone: it is cut off.
+  for (std::size_t i = lead; i < target.size(); ++i) {
+    if (target[i] == Int(0) && !(shape(x)[i - lead] == Int(0)))
+      return expand(slice(x, static_cast<std::int64_t>(i - lead), 0, 0), target);
+  }
   // 1 keeps a size that is there already.
   Shape asked = target;
-  const std::size_t lead = target.size() - shape(x).size();
   for (std::size_t i = lead; i < target.size(); ++i) {
     if (shape(x)[i - lead] == target[i]) asked[i] = 1;
   }

@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/family_parts.h"
+#include "ops/onnx_convolution.h"
 #include "ops/windows.h"
 
 namespace modelport::ops {
@@ -100,6 +101,7 @@ constexpr std::array kConvolutionOps{
               "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool "
               "benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
           .infer = convolution,
+          .onnx = custom(onnx::convolution),
           .samples = "f32[a, 4, b + 3], f32[6, 4, 3], None, [1], [1], [1], False, [0], 1, False, "
                      "False, False, False; f32[a, 4, b, 5], f32[4, 2, 3, 3], f32[4], [2, 1], [1, "
                      "0], [1, 1], True, [1, 0], 2, False, False, False, False"},
@@ -107,12 +109,14 @@ constexpr std::array kConvolutionOps{
           .schema = "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], "
                     "SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
           .infer = conv,
+          .onnx = custom(onnx::convolution),
           .samples = "f32[a, 4, b + 3], f32[6, 4, 3]; f32[a, 4, b + 6], f32[6, 2, 3], f32[6], [2], "
                      "[1], [2], 2; f32[4, b + 3], f32[6, 4, 3]"},
     OpDef{.name = "aten.conv1d.padding",
           .schema = "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str "
                     "padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
           .infer = conv_named_padding,
+          .onnx = custom(onnx::convolution),
           .samples = "f32[a, 4, b + 3], f32[6, 4, 4], None, [1], \"same\"; f32[a, 4, b + 6], "
                      "f32[6, 2, 3], f32[6], [2], \"valid\", [2], 2"},
     OpDef{
@@ -120,6 +124,7 @@ constexpr std::array kConvolutionOps{
         .schema = "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], "
                   "SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
         .infer = conv,
+        .onnx = custom(onnx::convolution),
         .samples =
             "f32[a, 4, b + 3, 8], f32[6, 4, 3, 2]; f32[a, 4, b + 6, c + 5], f32[6, 2, 3, 3], "
             "f32[6], [2, 1], [1, 0], [2, 1], 2; f32[4, b + 3, 7], f32[6, 4, 3, 3], None, [2], [1]"},
@@ -127,6 +132,7 @@ constexpr std::array kConvolutionOps{
           .schema = "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str "
                     "padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
           .infer = conv_named_padding,
+          .onnx = custom(onnx::convolution),
           .samples = "f32[a, 4, b + 3, 8], f32[6, 4, 3, 2], None, [1, 1], \"same\", [1, 2]; f32[a, "
                      "4, b + 6, c + 5], f32[6, 2, 3, 3], f32[6], [2, 1], \"valid\", [1, 1], 2"},
     OpDef{
@@ -135,6 +141,7 @@ constexpr std::array kConvolutionOps{
             "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
             "SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
         .infer = conv,
+        .onnx = custom(onnx::convolution),
         .samples = "f32[a, 2, b + 3, 8, 5], f32[6, 2, 3, 2, 1]; f32[a, 2, 4, 5, c + 5], f32[6, 1, "
                    "2, 3, 3], f32[6], [2, 1, 2], [1, 0, 1], [1, 1, 2], 2"},
     OpDef{.name = "aten.conv3d.padding",
@@ -142,12 +149,14 @@ constexpr std::array kConvolutionOps{
               "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
               "str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
           .infer = conv_named_padding,
+          .onnx = custom(onnx::convolution),
           .samples =
               "f32[a, 2, b + 3, 8, 5], f32[6, 2, 3, 2, 1], None, [1, 1, 1], \"same\"; f32[a, 2, 4, "
               "5, c + 5], f32[6, 1, 2, 3, 3], f32[6], [2, 1, 2], \"valid\", [1, 1, 2], 2"},
     OpDef{.name = "aten.conv_tbc",
           .schema = "(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
           .infer = conv_tbc,
+          .onnx = custom(onnx::conv_tbc),
           .samples =
               "f32[a + 2, b, 3], f32[3, 3, 4], f32[4]; f32[a + 2, b, 3], f32[2, 3, 4], f32[4], 1"},
     OpDef{.name = "aten.conv_transpose1d",
@@ -155,6 +164,7 @@ constexpr std::array kConvolutionOps{
                     "SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, "
                     "SymInt[1] dilation=[1]) -> Tensor",
           .infer = conv_transpose,
+          .onnx = custom(onnx::convolution),
           .samples = "f32[a, 4, b], f32[4, 6, 3]; f32[a, 4, b + 1], f32[4, 2, 3], f32[4], [2], "
                      "[1], [1], 2, [2]"},
     OpDef{.name = "aten.conv_transpose2d.input",
@@ -162,6 +172,7 @@ constexpr std::array kConvolutionOps{
                     "SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, "
                     "SymInt[2] dilation=[1, 1]) -> Tensor",
           .infer = conv_transpose,
+          .onnx = custom(onnx::convolution),
           .samples =
               "f32[a, 4, b, c], f32[4, 6, 3, 2]; f32[a, 4, b + 1, 3], f32[4, 2, 3, 3], f32[4], [2, "
               "3], [1, 0], [1, 2], 2, [2, 1]; f32[4, b, 3], f32[4, 2, 2, 2], None, [2]"},
@@ -170,6 +181,7 @@ constexpr std::array kConvolutionOps{
                     "SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt "
                     "groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
           .infer = conv_transpose,
+          .onnx = custom(onnx::convolution),
           .samples = "f32[a, 2, b, c, 3], f32[2, 6, 3, 2, 1]; f32[a, 2, b + 1, 3, 2], f32[2, 2, 3, "
                      "3, 2], f32[4], [2, 3, 1], [1, 0, 1], [1, 2, 0], 2, [2, 1, 1]"},
     OpDef{
@@ -178,6 +190,7 @@ constexpr std::array kConvolutionOps{
             "(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, "
             "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
         .infer = convolution,
+        .onnx = custom(onnx::convolution),
         .samples = "f32[a, 4, b + 3], f32[6, 4, 3], None, [1], [1], [1], False, [0], 1; f32[a, 4, "
                    "b, 5], f32[4, 2, 3, 3], f32[4], [2, 1], [1, 0], [1, 1], True, [1, 0], 2"},
 };

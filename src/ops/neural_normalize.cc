@@ -4,6 +4,7 @@
 #include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/family_parts.h"
+#include "ops/onnx_normalize.h"
 
 namespace modelport::ops {
 namespace {
@@ -80,35 +81,42 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> "
                     "(Tensor, Tensor)",
           .infer = fused_rms_norm,
+          .onnx = custom(onnx::rms_norm),
           .samples = "bf16[a, b, 4], [4], bf16[4], 0.001; bf16[a, b, 4], [4], f32[4], 0.001; "
                      "f32[a, b, 4], [4], None, None; f32[a, 3, 4], [3, 4], f32[3, 4], 0.001"},
     OpDef{.name = "aten._log_softmax",
           .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
           .infer = softmax_half,
+          .onnx = custom(onnx::log_softmax),
           .samples = "f32[a, b], -1, False; bf16[a, b, 3], 1, False"},
     OpDef{.name = "aten._native_batch_norm_legit.no_stats",
           .schema = "(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, "
                     "float eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_batch_norm,
+          .onnx = custom(onnx::batch_norm),
           .samples = "f32[a, 4, b], f32[4], f32[4], True, 0.1, 0.00001; f32[a, 4, 3, b], None, "
                      "None, True, 0.1, 0.00001"},
     OpDef{.name = "aten._native_batch_norm_legit_no_training",
           .schema = "(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor "
                     "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_batch_norm,
+          .onnx = custom(onnx::batch_norm),
           .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], 0.1, 0.00001; f32[a, 4], None, "
                      "None, f32[4], f32[4], 0.1, 0.00001"},
     OpDef{.name = "aten._safe_softmax",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
+          .onnx = custom(onnx::safe_softmax),
           .samples = "f32[a, b], -1; f32[a, b, 3], 1"},
     OpDef{.name = "aten._softmax",
           .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
           .infer = softmax_half,
+          .onnx = custom(onnx::softmax),
           .samples = "f32[a, b], -1, False; bf16[a, b, 3], 1, False"},
     OpDef{.name = "aten._weight_norm",
           .schema = "(Tensor v, Tensor g, int dim=0) -> Tensor",
           .infer = like_v,
+          .onnx = custom(onnx::weight_norm),
           .samples = "f32[a, b], f32[a, 1]; f32[3, b, 2], f32[1, 1, 2], 2"},
     OpDef{
         .name = "aten.batch_norm",
@@ -116,18 +124,21 @@ constexpr std::array kNormalizeOps{
             "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
             "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
         .infer = like_input,
+        .onnx = custom(onnx::batch_norm),
         .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.00001, True; "
                    "f32[a, 4], None, None, f32[4], f32[4], False, 0.1, 0.00001, True"},
     OpDef{.name = "aten.group_norm",
           .schema = "(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
                     "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
           .infer = like_input,
+          .onnx = custom(onnx::group_norm),
           .samples = "f32[a, 4, b], 2; f32[a, 6, b, 3], 3, f32[6], f32[6]"},
     OpDef{.name = "aten.instance_norm",
           .schema = "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
                     "running_var, bool use_input_stats, float momentum, float eps, bool "
                     "cudnn_enabled) -> Tensor",
           .infer = like_input,
+          .onnx = custom(onnx::instance_norm),
           .samples = "f32[a, 4, b + 2], f32[4], f32[4], None, None, True, 0.1, 0.00001, True; "
                      "f32[a, 4, 3, b], None, None, None, None, True, 0.1, 0.00001, False"},
     OpDef{
@@ -135,23 +146,27 @@ constexpr std::array kNormalizeOps{
         .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
                   "bias=None, float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor",
         .infer = layer_norm,
+        .onnx = custom(onnx::layer_norm),
         .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4], f32[3, 4]; bf16[a, b, 4], "
                    "[4], f32[4], f32[4]"},
     OpDef{.name = "aten.log_softmax.int",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
+          .onnx = custom(onnx::log_softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32"},
     OpDef{.name = "aten.native_batch_norm",
           .schema =
               "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
               "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_batch_norm,
+          .onnx = custom(onnx::batch_norm),
           .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.00001; f32[a, "
                      "4], None, None, f32[4], f32[4], True, 0.1, 0.00001"},
     OpDef{.name = "aten.native_group_norm",
           .schema = "(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
                     "int group, float eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_group_norm,
+          .onnx = custom(onnx::group_norm),
           .samples =
               "bf16[a, 4, b], f32[4], f32[4], a, 4, b, 2, 0.00001; f32[a, 4, b], None, None, "
               "a, 4, b, 2, 0.00001; f32[a, 6, b, 3], f32[6], f32[6], a, 6, 3*b, 3, 0.00001"},
@@ -159,30 +174,36 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
                     "eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_layer_norm,
+          .onnx = custom(onnx::layer_norm),
           .samples = "bf16[a, b, 4], [4], None, None, 0.00001; bf16[a, b, 4], [4], bf16[4], "
                      "bf16[4], 0.00001; f32[a, b, 4], [4], None, None, 0.00001; f32[a, 3, 4], [3, "
                      "4], f32[3, 4], f32[3, 4], 0.00001; bf16[a, 4], [4], f32[4], f32[4], 0.00001"},
     OpDef{.name = "aten.renorm",
           .schema = "(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
           .infer = like_self,
+          .onnx = custom(onnx::renorm),
           .samples = "f32[a, b], 2, 0, 1.0; f32[a, b, 3], 1, -1, 5.0"},
     OpDef{.name = "aten.rms_norm",
           .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
                     "eps=None) -> Tensor",
           .infer = layer_norm,
+          .onnx = custom(onnx::rms_norm),
           .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4]; bf16[a, b, 4], [4], "
                      "bf16[4], 0.001; bf16[a, b, 4], [4], f32[4]; f16[a, 4], [4]"},
     OpDef{.name = "aten.softmax.int",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
+          .onnx = custom(onnx::softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32; i64[a], 0, f32"},
     OpDef{.name = "aten.special_log_softmax",
           .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
+          .onnx = custom(onnx::log_softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, dtype=f32"},
     OpDef{.name = "aten.special_softmax",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
+          .onnx = custom(onnx::softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32"},
 };
 static_assert(first_bad_row(kNormalizeOps).empty(), "unsorted, duplicate or half-filled row");

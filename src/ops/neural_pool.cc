@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/family_parts.h"
+#include "ops/onnx_pool.h"
 #include "ops/windows.h"
 
 namespace modelport::ops {
@@ -50,39 +51,48 @@ constexpr std::array kPoolOps{
     OpDef{.name = "aten._adaptive_avg_pool2d",
           .schema = "(Tensor self, SymInt[2] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
+          .onnx = custom(onnx::adaptive_avg_pool),
           .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]"},
     OpDef{.name = "aten._adaptive_avg_pool3d",
           .schema = "(Tensor self, SymInt[3] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
+          .onnx = custom(onnx::adaptive_avg_pool),
           .samples = "f32[a, 3, b, c, 4], [2, 3, 1]; f32[2, a, b, 5], [1, 1, 1]"},
     OpDef{.name = "aten.adaptive_avg_pool1d",
           .schema = "(Tensor self, int[1] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
+          .onnx = custom(onnx::adaptive_avg_pool),
           .samples = "f32[a, 3, b], [2]; f32[a, b], [3]"},
     OpDef{.name = "aten.adaptive_avg_pool2d",
           .schema = "(Tensor self, SymInt[2] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
+          .onnx = custom(onnx::adaptive_avg_pool),
           .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]; f32[a, 3, b, c], [c, 3]"},
     OpDef{.name = "aten.adaptive_avg_pool3d",
           .schema = "(Tensor self, SymInt[3] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
+          .onnx = custom(onnx::adaptive_avg_pool),
           .samples = "f32[a, 3, b, c, 4], [2, 3, 1]; f32[2, a, b, 5], [1, 1, 1]"},
     OpDef{.name = "aten.adaptive_max_pool1d",
           .schema = "(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,
+          .onnx = custom(onnx::adaptive_max_pool),
           .samples = "f32[a, 3, b], [2]; f32[a, b], [3]"},
     OpDef{.name = "aten.adaptive_max_pool2d",
           .schema = "(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,
+          .onnx = custom(onnx::adaptive_max_pool),
           .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]"},
     OpDef{.name = "aten.adaptive_max_pool3d",
           .schema = "(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,
+          .onnx = custom(onnx::adaptive_max_pool),
           .samples = "f32[a, 3, b, c, 4], [2, 3, 1]; f32[2, a, b, 5], [1, 1, 1]"},
     OpDef{.name = "aten.avg_pool1d",
           .schema = "(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool "
                     "ceil_mode=False, bool count_include_pad=True) -> Tensor",
           .infer = avg_pool,
+          .onnx = custom(onnx::avg_pool),
           .samples = "f32[a, 3, b + 4], [3]; f32[a, b + 4], [2], [1], [1], True; f32[a, 2, b + 4], "
                      "[3], [2], [1], True, False"},
     OpDef{.name = "aten.avg_pool2d",
@@ -90,6 +100,7 @@ constexpr std::array kPoolOps{
               "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
               "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
           .infer = avg_pool,
+          .onnx = custom(onnx::avg_pool),
           .samples = "f32[a, 3, b + 4, 8], [3, 2]; f32[2, b + 4, c + 4], [2], [1, 2], [1], True; "
                      "f32[a, 2, b + 4, 9], [3], [2], [1], True, False, 4"},
     OpDef{.name = "aten.avg_pool3d",
@@ -97,46 +108,54 @@ constexpr std::array kPoolOps{
               "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
               "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
           .infer = avg_pool,
+          .onnx = custom(onnx::avg_pool),
           .samples = "f32[a, 3, b + 4, 8, 5], [3, 2, 1]; f32[2, b + 4, c + 4, 7], [2], [1, 2, 3], "
                      "[1], True"},
     OpDef{.name = "aten.max_pool1d",
           .schema = "(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], "
                     "int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
           .infer = max_pool,
+          .onnx = custom(onnx::max_pool),
           .samples = "f32[a, 3, b + 4], [3]; f32[a, b + 4], [2], [1], [1], [2], True; f32[a, 2, b "
                      "+ 4], [3], [2], [1], [1], True"},
     OpDef{.name = "aten.max_pool1d_with_indices",
           .schema = "(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], "
                     "int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)",
           .infer = max_pool_with_indices,
+          .onnx = custom(onnx::max_pool),
           .samples = "f32[a, 3, b + 4], [3]; f32[a, b + 4], [2], [1], [1], [2], True"},
     OpDef{.name = "aten.max_pool2d",
           .schema = "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
                     "dilation=1, bool ceil_mode=False) -> Tensor",
           .infer = max_pool,
+          .onnx = custom(onnx::max_pool),
           .samples = "f32[a, 3, b + 4, 8], [3, 2]; f32[2, b + 4, c + 4], [2], [1, 2], [1], [1, 2], "
                      "True; f32[a, 2, b + 4, 9], [3], [2], [1], [1], True"},
     OpDef{.name = "aten.max_pool2d_with_indices",
           .schema = "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
                     "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
           .infer = max_pool_with_indices,
+          .onnx = custom(onnx::max_pool),
           .samples =
               "f32[a, 3, b + 4, 8], [3, 2]; f32[2, b + 4, c + 4], [2], [1, 2], [1], [1, 2], True"},
     OpDef{.name = "aten.max_pool3d",
           .schema = "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
                     "dilation=1, bool ceil_mode=False) -> Tensor",
           .infer = max_pool,
+          .onnx = custom(onnx::max_pool),
           .samples = "f32[a, 3, b + 4, 8, 5], [3, 2, 1]; f32[2, b + 4, c + 4, 7], [2], [1, 2, 3], "
                      "[1], [1], True"},
     OpDef{.name = "aten.max_pool3d_with_indices",
           .schema = "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
                     "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
           .infer = max_pool_with_indices,
+          .onnx = custom(onnx::max_pool),
           .samples = "f32[a, 3, b + 4, 8, 5], [3, 2, 1]; f32[2, b + 4, c + 4, 7], [2], [1, 2, 3], "
                      "[1], [1], True"},
     OpDef{.name = "aten.max_unpool2d",
           .schema = "(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
+          .onnx = custom(onnx::max_unpool),
           .samples = "f32[a, 2, 2, 2], i64<4>[a, 2, 2, 2], [4, b + 4]; f32[a, b, 2], i64<4>[a, b, "
                      "2], [4, 5]"},
 };

@@ -4,6 +4,7 @@
 
 #include "ops/families.h"
 #include "ops/family_parts.h"
+#include "ops/onnx_resample.h"
 #include "ops/windows.h"
 
 namespace modelport::ops {
@@ -86,143 +87,171 @@ constexpr std::array kResampleOps{
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten._upsample_bicubic2d_aa.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples =
               "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, None"},
     OpDef{.name = "aten._upsample_bilinear2d_aa",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten._upsample_bilinear2d_aa.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples =
               "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, None"},
     OpDef{.name = "aten._upsample_lanczos2d_aa",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten._upsample_lanczos2d_aa.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples =
               "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, None"},
     OpDef{.name = "aten._upsample_nearest_exact1d",
           .schema = "(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b], [2*b]; f32[a, 3, 4], [7]"},
     OpDef{.name = "aten._upsample_nearest_exact1d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1], None, [2.0]; f32[a, 3, 4], [b], None"},
     OpDef{.name = "aten._upsample_nearest_exact2d",
           .schema = "(Tensor self, SymInt[2] output_size, float? scales_h=None, float? "
                     "scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c], [2*b, 2*c]; f32[a, 3, 4, b], [7, c]"},
     OpDef{.name = "aten._upsample_nearest_exact2d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1, c], None, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], None"},
     OpDef{.name = "aten._upsample_nearest_exact3d",
           .schema = "(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c, 2], [2*b, 2*c, 3]; f32[a, 3, 4, b, 2], [7, c, 3]"},
     OpDef{.name = "aten._upsample_nearest_exact3d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples =
               "f32[a, 3, b + 1, c, 2], None, [2.0, 1.5, 2.0]; f32[a, 3, 4, 5, 2], [b, 7, 2], None"},
     OpDef{.name = "aten.affine_grid_generator",
           .schema = "(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
           .infer = affine_grid,
+          .onnx = custom(onnx::affine_grid),
           .samples = "f32[a, 2, 3], [a, 3, b, c], False; f32[2, 3, 4], [2, 3, 4, b, c], True"},
     OpDef{.name = "aten.grid_sampler",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
+          .onnx = custom(onnx::grid_sampler),
           .samples = "f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 0, False; f32[a, 3, b, 5, 2], f32[a, 2, "
                      "b, 3, 3], 1, 1, True"},
     OpDef{.name = "aten.grid_sampler_2d",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
+          .onnx = custom(onnx::grid_sampler),
           .samples = "f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 0, False; f32[a, 3, b, 5], f32[a, 2, b, "
                      "2], 2, 1, True"},
     OpDef{.name = "aten.grid_sampler_3d",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
+          .onnx = custom(onnx::grid_sampler),
           .samples = "f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 0, 0, False; f32[a, 3, b, 5, 2], "
                      "f32[a, 2, b, 3, 3], 1, 1, True"},
     OpDef{.name = "aten.upsample_bicubic2d",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten.upsample_bicubic2d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples =
               "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, None"},
     OpDef{.name = "aten.upsample_bilinear2d",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten.upsample_bilinear2d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
                      "None; f32[a, 3, b + 1, c], None, False, [1.3, 2.1]"},
     OpDef{.name = "aten.upsample_linear1d",
           .schema = "(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) "
                     "-> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b], [2*b], False; f32[a, 3, 4], [7], True"},
     OpDef{.name = "aten.upsample_linear1d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1], None, False, [2.0]; f32[a, 3, 4], [b], True, None"},
     OpDef{.name = "aten.upsample_nearest1d",
           .schema = "(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b], [2*b]; f32[a, 3, 4], [7]"},
     OpDef{.name = "aten.upsample_nearest1d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1], None, [2.0]; f32[a, 3, 4], [b], None; f32[a, 3, b + 1], "
                      "None, [0.5]"},
     OpDef{.name = "aten.upsample_nearest2d",
           .schema = "(Tensor self, SymInt[2] output_size, float? scales_h=None, float? "
                     "scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c], [2*b, 2*c]; f32[a, 3, 4, b], [7, c]"},
     OpDef{.name = "aten.upsample_nearest2d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1, c], None, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], None; f32[a, "
                      "3, b + 2, c], None, [0.7, 3.3]"},
     OpDef{.name = "aten.upsample_nearest3d",
           .schema = "(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b, c, 2], [2*b, 2*c, 3]; f32[a, 3, 4, b, 2], [7, c, 3]"},
     OpDef{.name = "aten.upsample_nearest3d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples =
               "f32[a, 3, b + 1, c, 2], None, [2.0, 1.5, 2.0]; f32[a, 3, 4, 5, 2], [b, 7, 2], None"},
     OpDef{
@@ -230,11 +259,13 @@ constexpr std::array kResampleOps{
         .schema = "(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, "
                   "float? scales_h=None, float? scales_w=None) -> Tensor",
         .infer = upsample,
+        .onnx = custom(onnx::upsample),
         .samples = "f32[a, 3, b, c, 2], [2*b, 2*c, 3], False; f32[a, 3, 4, b, 2], [7, c, 3], True"},
     OpDef{.name = "aten.upsample_trilinear3d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
+          .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1, c, 2], None, False, [2.0, 1.5, 2.0]; f32[a, 3, 4, 5, 2], "
                      "[b, 7, 2], True, None"},
 };

@@ -6,6 +6,7 @@
 
 #include "ops/kernels.h"
 #include "ops/onnx_pointwise.h"
+#include "ops/onnx_random.h"
 #include "ops/rules.h"
 
 namespace modelport::ops::onnx {
@@ -40,10 +41,10 @@ Value gelu_by_parts(Lower& l, Value x, bool by_tanh) {
   return l.mul(l.mul(x, half), l.add(inner, one));
 }
 
-/// Dropout of ONNX: the values and what was kept.
-Values dropped(Lower& l, Value x, double p) {
-  return l.emit_many("Dropout", {x, l.number(p, Dtype::f32), l.number(std::int64_t{1}, Dtype::boolean)},
-                     {}, {l.type(x), {Dtype::boolean, l.shape(x)}});
+/// What is kept is scaled up, so that the mean stays.
+Value kept_of(Lower& l, Value x, Value kept, double p) {
+  const double scale = p == 1 ? 0 : 1 / (1 - p);
+  return l.mul(x, l.mul(l.cast(kept, l.dtype(x)), like(l, x, scale)));
 }
 
 /// The mask of whole channels: one draw for each of the first two axes.
@@ -73,7 +74,7 @@ Values dropout(Lower& l) {
   const Drop drop = drop_of(l);
   const Value x = l.in("input");
   if (!drop.active) return {x};
-  return done(l, dropped(l, l.cast(x, working_dtype(l.dtype(x))), drop.p)[0]);
+  return done(l, kept_of(l, l.cast(x, working_dtype(l.dtype(x))), random_mask(l, x, drop.p), drop.p));
 }
 
 // Dropped elements become the value of selu at minus infinity, and all of it is scaled so that mean
@@ -84,8 +85,8 @@ Values alpha_dropout(Lower& l) {
   if (!drop.active) return {input};
   const Value x = l.cast(input, working_dtype(l.dtype(input)));
   const bool by_channel = l.call().op().name == "aten.feature_alpha_dropout";
-  const Value ones = by_channel ? channels(l, x) : l.filled(like(l, x, 1), l.shape(x));
-  const Value kept = l.cast(dropped(l, ones, drop.p)[1], l.dtype(x));
+  const Value ones = by_channel ? channels(l, x) : x;
+  const Value kept = l.cast(random_mask(l, ones, drop.p), l.dtype(x));
   constexpr double kAlpha = 1.7580993408473766;
   const double a = 1 / std::sqrt((kAlpha * kAlpha * drop.p + 1) * (1 - drop.p));
   const Value rest = l.mul(l.sub(kept, like(l, x, 1)), like(l, x, kAlpha * a));
@@ -98,7 +99,7 @@ Values feature_dropout(Lower& l) {
   const Value input = l.in("input");
   if (!drop.active) return {input};
   const Value x = l.cast(input, working_dtype(l.dtype(input)));
-  return done(l, l.mul(x, dropped(l, channels(l, x), drop.p)[0]));
+  return done(l, kept_of(l, x, random_mask(l, channels(l, x), drop.p), drop.p));
 }
 
 Values native_dropout(Lower& l) {
@@ -109,8 +110,8 @@ Values native_dropout(Lower& l) {
     const Value kept = l.number(std::int64_t{1}, Dtype::boolean);
     return {x, l.filled(kept, l.shape(x))};
   }
-  const Values both = dropped(l, l.cast(x, working_dtype(l.dtype(x))), p);
-  return {l.cast(both[0], l.dtype(x)), both[1]};
+  const Value kept = random_mask(l, x, p);
+  return {l.cast(kept_of(l, l.cast(x, working_dtype(l.dtype(x))), kept, p), l.dtype(x)), kept};
 }
 
 Values elu(Lower& l) {

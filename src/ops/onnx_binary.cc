@@ -251,8 +251,13 @@ Values clamp(Lower& l) {
   };
   const Value low = limit("min"), high = limit("max");
   Value x = l.in("self", working(l));
-  const auto plain = [&](Value v) { return v == kNoValue || l.rank(v) == 0; };
-  if (plain(low) && plain(high)) return done(l, l.emit("Clip", {x, low, high}, {}, l.type(x)));
+  // Not for one limit, where Clip takes the greatest finite number for the other one, and not for
+  // tensors, where it takes NaN for no limit.
+  const auto plain = [&](std::string_view name, Value v) {
+    return v != kNoValue && !l.call().is_tensor(name);
+  };
+  if (plain("min", low) && plain("max", high))
+    return done(l, l.emit("Clip", {x, low, high}, {}, l.type(x)));
   if (low != kNoValue) x = l.binary("Max", x, low);
   if (high != kNoValue) x = l.binary("Min", x, high);
   return done(l, x);
@@ -261,7 +266,11 @@ Values clamp(Lower& l) {
 Values lerp(Lower& l) {
   refuse_complex(l);
   const auto [a, b] = operands(l, "self", "end");
-  return done(l, l.add(a, l.mul(l.sub(b, a), l.in("weight", working(l)))));
+  const Value away = l.sub(b, a);
+  const auto weight = plain_number(l.call().arg("weight"));
+  // As torch has it: from the nearer end.
+  if (weight && *weight >= 0.5) return done(l, l.sub(b, l.mul(away, like(l, b, 1 - *weight))));
+  return done(l, l.add(a, l.mul(away, l.in("weight", working(l)))));
 }
 
 Values where(Lower& l) {

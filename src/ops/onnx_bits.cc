@@ -1,5 +1,5 @@
-// The bits of a tensor under another type. Before opset 26 ONNX cannot reinterpret bits, so they are
-// computed: as numbers from 0 to 2**width - 1, split or joined where the width changes.
+// The bits of a tensor under another type. Before opset 26 ONNX cannot reinterpret bits, so they
+// are computed: as numbers from 0 to 2**width - 1, split or joined where the width changes.
 #include <limits>
 
 #include "ops/axes.h"
@@ -35,8 +35,7 @@ Value bits_of_float(Lower& l, Value x, const FloatFormat& format) {
   const double unit = static_cast<double>(std::int64_t{1} << format.mantissa_bits);
   const Value bounded = l.binary("Max", l.binary("Min", magnitude, real(l, 4e38)), real(l, 1e-60));
   // The logarithm may be off by one in its whole part.
-  Value exponent =
-      l.unary("Floor", l.mul(l.unary("Log", bounded), real(l, 1.4426950408889634)));
+  Value exponent = l.unary("Floor", l.mul(l.unary("Log", bounded), real(l, 1.4426950408889634)));
   const Value guess = l.binary("Pow", real(l, 2), exponent);
   const Value quotient = l.div(bounded, guess);
   exponent = l.add(exponent, l.cast(l.compare("GreaterOrEqual", quotient, real(l, 2)), Dtype::f64));
@@ -52,11 +51,11 @@ Value bits_of_float(Lower& l, Value x, const FloatFormat& format) {
   const Value finite = l.where(infinite, whole(l, format.infinity()), number);
   const Value positive = l.where(nan, whole(l, quiet), finite);
   // 1 / -0.0 is negative.
-  const Value negative = l.emit("Or",
-                                {l.compare("Less", x, real(l, 0)),
-                                 l.compare("Less", l.div(real(l, 1), x), real(l, 0))},
-                                {}, {Dtype::boolean, l.shape(x)});
-  const Value sign = l.where(negative, whole(l, std::int64_t{1} << (format.width - 1)), whole(l, 0));
+  const Value negative = l.emit(
+      "Or", {l.compare("Less", x, real(l, 0)), l.compare("Less", l.div(real(l, 1), x), real(l, 0))},
+      {}, {Dtype::boolean, l.shape(x)});
+  const Value sign =
+      l.where(negative, whole(l, std::int64_t{1} << (format.width - 1)), whole(l, 0));
   return l.add(positive, sign);
 }
 
@@ -72,9 +71,8 @@ Value float_of_bits(Lower& l, Value bits, const FloatFormat& format) {
                             whole(l, format.least_exponent - 1 - format.mantissa_bits));
   const Value number = l.mul(digits, l.binary("Pow", real(l, 2), l.cast(place, Dtype::f64)));
   const Value infinity = whole(l, format.infinity());
-  const Value infinite =
-      l.where(l.compare("Equal", magnitude, infinity),
-              real(l, std::numeric_limits<double>::infinity()), number);
+  const Value infinite = l.where(l.compare("Equal", magnitude, infinity),
+                                 real(l, std::numeric_limits<double>::infinity()), number);
   const Value positive = l.where(l.compare("Greater", magnitude, infinity),
                                  real(l, std::numeric_limits<double>::quiet_NaN()), infinite);
   return l.where(l.compare("GreaterOrEqual", bits, top), l.unary("Neg", positive), positive);

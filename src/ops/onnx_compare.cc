@@ -86,7 +86,7 @@ Values equal(Lower& l) {
   return {equal_of_any_size(l, a, wide)};
 }
 
-Values is_nonzero(Lower& l) { return {l.reshape(truth(l, "self"), {})}; }
+Values is_nonzero(Lower& l) { return {truth(l, "self")}; }
 
 Values logical_and(Lower& l) { return logical(l, "And"); }
 Values logical_or(Lower& l) { return logical(l, "Or"); }

@@ -78,9 +78,11 @@ Values split(Lower& l) {
   }
   const bool equal = std::ranges::all_of(sizes, [&](const Int& size) { return size == sizes[0]; });
   Attributes attributes{{"axis", {Int(axis)}}};
-  if (!equal || sizes[0] == Int(0)) return l.emit_many("Split", {x, l.sizes(sizes)}, attributes, types);
+  if (!equal || sizes[0] == Int(0))
+    return l.emit_many("Split", {x, l.sizes(sizes)}, attributes, types);
   // Equal parts need no sizes.
-  if (l.opset() >= 18) attributes.push_back({"num_outputs", {Int(static_cast<std::int64_t>(count))}});
+  if (l.opset() >= 18)
+    attributes.push_back({"num_outputs", {Int(static_cast<std::int64_t>(count))}});
   return l.emit_many("Split", {x}, attributes, types);
 }
 
@@ -103,7 +105,8 @@ Values unbind(Lower& l) {
   const auto count = static_cast<std::int64_t>(l.result_count());
   if (count == 1) return {l.squeeze(x, {axis})};
   Values parts;
-  for (std::int64_t i = 0; i < count; ++i) parts.push_back(l.gather(x, l.number(i, Dtype::i64), axis));
+  for (std::int64_t i = 0; i < count; ++i)
+    parts.push_back(l.gather(x, l.number(i, Dtype::i64), axis));
   return parts;
 }
 
@@ -146,7 +149,8 @@ Diagonal diagonal_in(Lower& l, Value x) {
   found.others.push_back(a);
   found.others.push_back(b);
   const Value last = axes_first(l, x, found.others);
-  found.joined = l.reshape(last, ops::joined(leading(l.shape(last), l.rank(x) - 2), {rows * columns}));
+  found.joined =
+      l.reshape(last, ops::joined(leading(l.shape(last), l.rank(x) - 2), {rows * columns}));
   const std::int64_t offset = l.call().number("offset");
   found.start = offset >= 0 ? Int(offset) : -offset * columns;
   found.stride = columns + 1;
@@ -165,7 +169,8 @@ Values diagonal(Lower& l) {
 Values as_strided(Lower& l) {
   const Value x = l.in("self");
   const Int offset = l.call().optional_integer("storage_offset").value_or(0);
-  return {l.gather(flat(l, x), lattice(l, l.call().ints("size"), l.call().ints("stride"), offset), 0)};
+  return {
+      l.gather(flat(l, x), lattice(l, l.call().ints("size"), l.call().ints("stride"), offset), 0)};
 }
 
 Values as_strided_scatter(Lower& l) {
@@ -182,8 +187,8 @@ Values diagonal_scatter(Lower& l) {
   const Value src = l.in("src", l.dtype(x));
   const Diagonal found = diagonal_in(l, x);
   const Value where = lattice(l, {l.shape(src).back()}, {found.stride}, found.start);
-  const Value written = scatter_elements(l, found.joined, l.expand(where, l.shape(src)), src,
-                                         l.rank(x) - 2);
+  const Value written =
+      scatter_elements(l, found.joined, l.expand(where, l.shape(src)), src, l.rank(x) - 2);
   Shape split;
   for (const std::int64_t axis : found.others) split.push_back(l.shape(x)[at(axis)]);
   return {axes_back(l, l.reshape(written, split), found.others)};
@@ -199,8 +204,7 @@ Values select_scatter(Lower& l) {
   const bool from_end = index.constant().value_or(0) < 0;
   const Int before = from_end ? size + index : index;
   Values parts;
-  if (!(index == Int(0)) && !(before == Int(0)))
-    parts.push_back(cut(l, x, axis, 0, index, before));
+  if (!(index == Int(0)) && !(before == Int(0))) parts.push_back(cut(l, x, axis, 0, index, before));
   parts.push_back(src);
   if (!(index == Int(-1)) && !(before + 1 == size))
     parts.push_back(cut(l, x, axis, index + 1, kToTheEnd, size - before - 1));

@@ -80,7 +80,9 @@ Values block_diag(Lower& l) {
   Int left = 0;
   for (const Value x : l.ins("tensors")) {
     const Shape& shape = l.shape(x);
-    const Shape block = shape.empty() ? Shape{1, 1} : shape.size() == 1 ? Shape{1, shape[0]} : shape;
+    const Shape block = shape.empty()       ? Shape{1, 1}
+                        : shape.size() == 1 ? Shape{1, shape[0]}
+                                            : shape;
     const Value matrix = l.cast(l.reshape(x, block), dtype);
     const Int right = columns - left - block[1];
     rows.push_back(bordered(l, matrix, {0, left}, {0, right}, l.number(0.0, dtype)));
@@ -118,7 +120,8 @@ Values cartesian_prod(Lower& l) {
   for (const Value x : operands) grid.push_back(l.shape(x)[0]);
   const Int rows = l.result().shape[0];
   Values columns;
-  for (const Value x : grid_of(l, operands, grid, false)) columns.push_back(l.reshape(x, {rows, 1}));
+  for (const Value x : grid_of(l, operands, grid, false))
+    columns.push_back(l.reshape(x, {rows, 1}));
   return {l.concat(columns, 1)};
 }
 
@@ -141,12 +144,12 @@ Values pad_sequence(Lower& l) {
 namespace {
 
 Value tiled(Lower& l, Value x, const Shape& counts) {
-  if (is_complex(l.dtype(x)))
-    return l.from_pairs(tiled(l, l.as_pairs(x), joined(counts, {1})));
-  if (l.dtype(x) == Dtype::bf16) return l.cast(tiled(l, l.cast(x, Dtype::f32), counts), Dtype::bf16);
+  if (is_complex(l.dtype(x))) return l.from_pairs(tiled(l, l.as_pairs(x), joined(counts, {1})));
+  if (l.dtype(x) == Dtype::bf16)
+    return l.cast(tiled(l, l.cast(x, Dtype::f32), counts), Dtype::bf16);
   const auto added = static_cast<std::int64_t>(counts.size()) - l.rank(x);
   Shape result = counts;
-  bool only_ones = true;   // whether every axis that is repeated has size 1
+  bool only_ones = true;  // whether every axis that is repeated has size 1
   bool unchanged = true;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (i < at(added)) continue;
@@ -159,7 +162,8 @@ Value tiled(Lower& l, Value x, const Shape& counts) {
   if (only_ones) return l.expand(x, result);
   std::vector<std::int64_t> front;
   for (std::int64_t i = 0; i < added; ++i) front.push_back(i);
-  return l.emit("Tile", {l.unsqueeze(x, front), l.sizes(counts)}, {}, {l.dtype(x), std::move(result)});
+  return l.emit("Tile", {l.unsqueeze(x, front), l.sizes(counts)}, {},
+                {l.dtype(x), std::move(result)});
 }
 
 }  // namespace
@@ -180,7 +184,8 @@ Values repeat_interleave(Lower& l) {
   const std::int64_t axis = given.value_or(0);
   const Value wider = l.unsqueeze(x, {axis + 1});
   const Int repeats = l.call().integer("repeats");
-  return {l.reshape(l.expand(wider, with_size(l.shape(wider), axis + 1, repeats)), l.result().shape)};
+  return {
+      l.reshape(l.expand(wider, with_size(l.shape(wider), axis + 1, repeats)), l.result().shape)};
 }
 
 namespace {

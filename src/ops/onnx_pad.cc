@@ -105,8 +105,7 @@ Values pixel_shuffle(Lower& l) {
   const Int factor = l.call().integer("upscale_factor");
   const Dtype dtype = l.dtype(x);
   if (rank == 4 && (dtype == Dtype::f32 || dtype == Dtype::f64)) {
-    return {l.emit("DepthToSpace", {x},
-                   {{"blocksize", {factor}}, {"mode", {std::string("CRD")}}})};
+    return {l.emit("DepthToSpace", {x}, {{"blocksize", {factor}}, {"mode", {std::string("CRD")}}})};
   }
   const Shape& out = l.result().shape;
   const Shape& in = l.shape(x);
@@ -126,8 +125,8 @@ Values pixel_unshuffle(Lower& l) {
   const Int factor = l.call().integer("downscale_factor");
   const Shape& out = l.result().shape;
   const std::int64_t c = rank - 3;
-  const Value blocks = l.reshape(x, joined(leading(l.shape(x), c + 1),
-                                           {out[at(c + 1)], factor, out[at(c + 2)], factor}));
+  const Value blocks = l.reshape(
+      x, joined(leading(l.shape(x), c + 1), {out[at(c + 1)], factor, out[at(c + 2)], factor}));
   std::vector<std::int64_t> order(at(c + 1));
   std::iota(order.begin(), order.end(), 0);
   for (const std::int64_t axis : {c + 2, c + 4, c + 1, c + 3}) order.push_back(axis);
@@ -165,8 +164,7 @@ Values im2col(Lower& l) {
   for (std::size_t i = 0; i < 2; ++i) {
     const Windows windows = windows_of(l, i);
     const Int count = windows.count(image[at(lead) + i]);
-    const Value from =
-        lattice(l, {windows.kernel, count}, {windows.dilation, windows.stride});
+    const Value from = lattice(l, {windows.kernel, count}, {windows.dilation, windows.stride});
     x = l.gather(x, from, lead + 2 * static_cast<std::int64_t>(i));
   }
   return {l.reshape(l.swap_axes(x, lead + 1, lead + 2), l.result().shape)};
@@ -185,8 +183,10 @@ Value scattered_columns(Lower& l, Value x, const Shape& image) {
       lattice(l, {rows.kernel, columns.kernel, rows.count(image[0]), columns.count(image[1])},
               {rows.dilation * width, columns.dilation, rows.stride * width, columns.stride}),
       {places, 1});
-  const Int images = shape::exact_quotient(numel(l.shape(x)), places).value_or(
-      numel(leading(l.result().shape, static_cast<std::int64_t>(l.result().shape.size()) - 2)));
+  const Int images =
+      shape::exact_quotient(numel(l.shape(x)), places)
+          .value_or(numel(
+              leading(l.result().shape, static_cast<std::int64_t>(l.result().shape.size()) - 2)));
   const Value updates = l.swap_axes(l.reshape(x, {images, places}), 0, 1);
   const Value blank = l.filled(l.number(std::int64_t{0}, l.dtype(x)), {height * width, images});
   const Value sums = l.swap_axes(scatter_rows(l, blank, where, updates, "add"), 0, 1);
@@ -229,10 +229,10 @@ Value triangle(Lower& l, Value x, bool upper) {
   }
   const Dtype own = l.dtype(x);
   const bool narrow = is_integral(own) && byte_size(own) < 4;
-  const Dtype wide = own == Dtype::bf16                                    ? Dtype::f32
-                     : narrow                                              ? Dtype::i32
-                     : own == Dtype::u32 || own == Dtype::u64              ? Dtype::i64
-                                                                           : own;
+  const Dtype wide = own == Dtype::bf16                       ? Dtype::f32
+                     : narrow                                 ? Dtype::i32
+                     : own == Dtype::u32 || own == Dtype::u64 ? Dtype::i64
+                                                              : own;
   const Int diagonal = l.call().integer("diagonal");
   Values inputs{l.cast(x, wide)};
   if (!(diagonal == Int(0))) inputs.push_back(l.scalar(diagonal));
@@ -245,8 +245,7 @@ Value on_diagonal(Lower& l, Value x, std::int64_t offset) {
   const std::int64_t last = l.rank(x) - 1;
   const Value zero = l.number(std::int64_t{0}, l.dtype(x));
   const Shape none(l.shape(x).size(), 0);
-  const Value longer =
-      bordered(l, x, none, with_size(none, last, std::abs(offset)), zero);
+  const Value longer = bordered(l, x, none, with_size(none, last, std::abs(offset)), zero);
   const Int& size = l.shape(longer)[at(last)];
   // Above the diagonal a row holds its own element, below it a column does.
   const Value spread = l.unsqueeze(longer, {offset >= 0 ? last + 1 : last});

@@ -41,7 +41,8 @@ Value axes_first(Lower& l, Value x, const std::vector<std::int64_t>& axes) {
 Value axes_back(Lower& l, Value x, const std::vector<std::int64_t>& axes) {
   const std::vector<std::int64_t> order = order_of(l.rank(x), axes);
   std::vector<std::int64_t> inverse(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) inverse[at(order[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    inverse[at(order[i])] = static_cast<std::int64_t>(i);
   return l.transpose(x, inverse);
 }
 
@@ -61,7 +62,8 @@ Value reversed(Lower& l, Value x, const std::vector<std::int64_t>& axes) {
   if (axes.empty() || l.rank(x) == 0) return x;
   if (is_complex(l.dtype(x))) return l.from_pairs(reversed(l, l.as_pairs(x), axes));
   const std::vector<std::int64_t> last(axes.size(), -1);
-  const std::vector<std::int64_t> before_first(axes.size(), std::numeric_limits<std::int64_t>::min());
+  const std::vector<std::int64_t> before_first(axes.size(),
+                                               std::numeric_limits<std::int64_t>::min());
   return l.emit("Slice", {x, l.ints(last), l.ints(before_first), l.ints(axes), l.ints(last)}, {},
                 l.type(x));
 }
@@ -207,8 +209,7 @@ Value scatter_elements(Lower& l, Value x, Value indices, Value updates, std::int
 
 Value scatter_rows(Lower& l, Value x, Value indices, Value updates, std::string_view reduction) {
   if (is_complex(l.dtype(x))) {
-    return l.from_pairs(
-        scatter_rows(l, l.as_pairs(x), indices, l.as_pairs(updates), reduction));
+    return l.from_pairs(scatter_rows(l, l.as_pairs(x), indices, l.as_pairs(updates), reduction));
   }
   // Positions of ScatterND are always i64.
   return scatter(l, "ScatterND", {x, l.cast(indices, Dtype::i64), updates}, {}, reduction);
@@ -216,15 +217,14 @@ Value scatter_rows(Lower& l, Value x, Value indices, Value updates, std::string_
 
 Values top(Lower& l, Value x, const Int& count, std::int64_t axis, bool largest) {
   const Dtype own = l.dtype(x);
-  const Dtype wide = own == Dtype::bf16                                        ? Dtype::f32
-                     : own == Dtype::boolean || own == Dtype::u16              ? Dtype::i32
-                     : own == Dtype::u32 || own == Dtype::u64                  ? Dtype::i64
-                                                                               : own;
+  const Dtype wide = own == Dtype::bf16                           ? Dtype::f32
+                     : own == Dtype::boolean || own == Dtype::u16 ? Dtype::i32
+                     : own == Dtype::u32 || own == Dtype::u64     ? Dtype::i64
+                                                                  : own;
   const Shape shape = with_size(l.shape(x), axis, count);
-  const Values sorted =
-      l.emit_many("TopK", {l.cast(x, wide), l.size(count)},
-                  {{"axis", {Int(axis)}}, {"largest", {Int(largest ? 1 : 0)}}},
-                  {{wide, shape}, {Dtype::i64, shape}});
+  const Values sorted = l.emit_many("TopK", {l.cast(x, wide), l.size(count)},
+                                    {{"axis", {Int(axis)}}, {"largest", {Int(largest ? 1 : 0)}}},
+                                    {{wide, shape}, {Dtype::i64, shape}});
   return {l.cast(sorted[0], own), sorted[1]};
 }
 

@@ -46,7 +46,8 @@ Values top(Lower& l, Value x, const Int& count, std::int64_t axis, bool largest)
 Value running_sum(Lower& l, Value x, std::int64_t axis);
 /// Rows of places where x is not 0: i64[rank, count].
 Value places(Lower& l, Value x, const Int& count);
-/// The constant border around the last axes; amounts first to last axis, all starts before all ends.
+/// The constant border around the last axes; amounts first to last axis, all starts before all
+/// ends.
 Value bordered(Lower& l, Value x, const Shape& starts, const Shape& ends, Value value);
 
 /// The least and the greatest number of a type.

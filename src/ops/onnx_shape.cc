@@ -133,15 +133,14 @@ Value rolled(Lower& l, Value x, std::int64_t axis, const Int& shift) {
   // A shift may go round more than once, unless the axis is known to be long enough.
   const auto fixed = shift.constant();
   const bool once = fixed && !n.is_constant() && l.surely_at_least(n, std::abs(*fixed));
-  if (!once)
-    places = shape::mod(shift, l.surely_at_least(n, 1) ? n : shape::max(n, 1));
+  if (!once) places = shape::mod(shift, l.surely_at_least(n, 1) ? n : shape::max(n, 1));
   if (places == Int(0)) return x;
   // The end comes to the front. A constant place counts from the end that makes it constant.
   const bool forward = places.is_constant() && *places.constant() > 0;
   const Int cut_at = forward || places.is_constant() ? -places : n - places;
   const Int length = forward || !places.is_constant() ? places : n + places;
-  return l.concat({cut(l, x, axis, cut_at, kToTheEnd, length), cut(l, x, axis, 0, cut_at, n - length)},
-                  axis);
+  return l.concat(
+      {cut(l, x, axis, cut_at, kToTheEnd, length), cut(l, x, axis, 0, cut_at, n - length)}, axis);
 }
 
 }  // namespace

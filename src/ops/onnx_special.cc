@@ -48,7 +48,7 @@ Value scaled_erfc(Lower& l, Value x) {
 }
 
 /// Giles: polynomials in w = -log(1 - x^2), one for the middle and one for the tails.
-Value erfinv_of(Lower& l, Value x) {
+Value erfinv_of(Lower& l, Value x, Value one_minus_square) {
   constexpr std::array kMiddle{1.50140941,     0.246640727,    -0.00417768164,
                                -0.00125372503, 0.00021858087,  -4.39150654e-06,
                                -3.5233877e-06, 3.43273939e-07, 2.81022636e-08};
@@ -56,8 +56,7 @@ Value erfinv_of(Lower& l, Value x) {
                               -0.0076224613,  0.00573950773,  -0.00367342844,
                               0.00134934322,  0.000100950558, -0.000200214257};
   const Value one = like(l, x, 1);
-  const Value w =
-      l.unary("Neg", l.unary("Log", l.mul(l.sub(one, x), l.add(one, x))));
+  const Value w = l.unary("Neg", l.unary("Log", one_minus_square));
   const Value middle = polynomial(l, l.sub(w, like(l, x, 2.5)), kMiddle);
   const Value tails = polynomial(l, l.sub(l.unary("Sqrt", w), like(l, x, 3)), kTails);
   const Value factor = l.where(l.compare("Less", w, like(l, x, 5)), middle, tails);
@@ -132,7 +131,8 @@ Value log_gamma(Lower& l, Value x) {
   const Value right = l.sub(l.add(main, tail), l.unary("Log", steps));
   const Value mirror = l.unary("Log", l.div(like(l, x, kPi), l.unary("Abs", l.unary("Sin", half_turns(l, x)))));
   const Value result = l.where(below, l.sub(mirror, right), right);
-  return l.where(whole_and(l, x, "LessOrEqual"), like(l, x, kInfinity), result);
+  const Value pole = l.binary("Or", whole_and(l, x, "LessOrEqual"), is_infinite(l, x));
+  return l.where(pole, like(l, x, kInfinity), result);
 }
 
 Values lgamma(Lower& l) { return done(l, log_gamma(l, operand(l))); }
@@ -161,12 +161,17 @@ Values erfcx(Lower& l) {
   return done(l, l.where(l.compare("Less", x, like(l, x, 0)), left, right));
 }
 
-Values erfinv(Lower& l) { return done(l, erfinv_of(l, operand(l))); }
+Values erfinv(Lower& l) {
+  const Value x = operand(l);
+  const Value one = like(l, x, 1);
+  return done(l, erfinv_of(l, x, l.mul(l.sub(one, x), l.add(one, x))));
+}
 
 Values ndtri(Lower& l) {
   const Value p = operand(l);
   const Value x = l.sub(l.mul(p, like(l, p, 2)), like(l, p, 1));
-  return done(l, l.mul(erfinv_of(l, x), like(l, p, std::numbers::sqrt2)));
+  const Value square = l.mul(l.mul(p, like(l, p, 4)), l.sub(like(l, p, 1), p));
+  return done(l, l.mul(erfinv_of(l, x, square), like(l, p, std::numbers::sqrt2)));
 }
 
 Values log_ndtr(Lower& l) {

@@ -212,6 +212,17 @@ Int slice_length(Call& call, const Int& size, const std::optional<Int>& start,
   return step == Int(1) ? span : shape::ceil_div(span, step);
 }
 
+/// view(batch, -1) of a tensor whose first size is another symbol that was as long: that the two are
+/// one is what the model means, and all that keeps a quotient of symbols out of every later size.
+static void unify_leading(Call& call, const Shape& sizes, const Shape& from) {
+  for (std::size_t i = 0; i < std::min(sizes.size(), from.size()); ++i) {
+    if (sizes[i] == from[i]) continue;
+    const bool symbols = sizes[i].as_symbol() && from[i].as_symbol();
+    if (!symbols || call.hint(sizes[i]) != call.hint(from[i])) return;
+    call.equal(sizes[i], from[i]);
+  }
+}
+
 Shape fill_minus_one(Call& call, const Shape& sizes, const Shape& from) {
   const Int total = numel(from);
   const auto hole = std::find(sizes.begin(), sizes.end(), Int(-1));
@@ -228,7 +239,10 @@ Shape fill_minus_one(Call& call, const Shape& sizes, const Shape& from) {
     if (!(size == Int(-1))) known *= size;
   }
   Int& open = filled[static_cast<std::size_t>(hole - sizes.begin())];
-  if (const auto quotient = shape::exact_quotient(total, known)) {
+  if (!shape::exact_quotient(total, known)) unify_leading(call, sizes, from);
+  const Int all = call.dims().simplify(total);
+  known = call.dims().simplify(known);
+  if (const auto quotient = shape::exact_quotient(all, known)) {
     open = *quotient;
   } else {
     const std::int64_t divisor = call.hint(known);

@@ -3,6 +3,7 @@
 
 #include "ops/axes.h"
 #include "ops/families.h"
+#include "ops/onnx_scan.h"
 #include "ops/rules.h"
 
 namespace modelport::ops {
@@ -33,26 +34,32 @@ constexpr std::array kScanOps{
     OpDef{.name = "aten.cummax",
           .schema = "(Tensor self, int dim) -> (Tensor values, Tensor indices)",
           .infer = running_extreme,
+          .onnx = custom(onnx::cummax),
           .samples = "f32[a, b], 1; i32[a, b, c], -2; f32[], 0"},
     OpDef{.name = "aten.cummin",
           .schema = "(Tensor self, int dim) -> (Tensor values, Tensor indices)",
           .infer = running_extreme,
+          .onnx = custom(onnx::cummin),
           .samples = "f32[a, b], 1; i32[a, b, c], -2; f32[], 0"},
     OpDef{.name = "aten.cumprod",
           .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
           .infer = running_sum,
+          .onnx = custom(onnx::cumprod),
           .samples = "f32[a, b], 1; i32[a, b, c], -2; bool[a], 0; f16[a], 0, dtype=f32; i64[], 0"},
     OpDef{.name = "aten.cumsum",
           .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
           .infer = running_sum,
+          .onnx = custom(onnx::cumsum),
           .samples = "f32[a, b], 1; i32[a, b, c], -2; bool[a], 0; f16[a], 0, dtype=f32; i64[], 0"},
     OpDef{.name = "aten.cumulative_trapezoid.dx",
           .schema = "(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
           .infer = cumulative_trapezoid,
+          .onnx = custom(onnx::cumulative_trapezoid),
           .samples = "f32[a, b]; f64[a, b, c], dx=2, dim=0"},
     OpDef{.name = "aten.logcumsumexp",
           .schema = "(Tensor self, int dim) -> Tensor",
           .infer = like_self,
+          .onnx = custom(onnx::logcumsumexp),
           .samples = "f32[a, b], 1; f64[a, b, c], -2; f32[], 0"},
 };
 static_assert(first_bad_row(kScanOps).empty(), "unsorted, duplicate or half-filled row");

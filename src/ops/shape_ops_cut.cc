@@ -180,7 +180,8 @@ constexpr std::array kCutOps{
                     "-> Tensor(a)",
           .infer = as_strided,
           .onnx = custom(onnx::as_strided),
-          .samples = "f32[a, b], [b, a], [1, b]; f32[a + 8, 4], [a, 4, 4], [4, 4, 1], 2"},
+          .samples = "f32[a, b], [b, a], [1, b]; f32[a + 8, 4], [a, 4, 4], [4, 4, 1], 2; f32[a, "
+                     "b], [], [], 1; bool[a, b], [a], [b], 0; f32[4, 6], [3, 2], [6, 2], 1"},
     OpDef{
         .name = "aten.as_strided_copy",
         .schema =
@@ -201,12 +202,12 @@ constexpr std::array kCutOps{
         .onnx = custom(onnx::split),
         .samples =
             "f32[a, 7], 3, 1; f32[a, 6], 2, -1; f32[3*a, b], 3; f32[a + 1, 4], 2; f32[a, 3], 5, 1"},
-    OpDef{
-        .name = "aten.diagonal",
-        .schema = "(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-        .infer = diagonal,
-        .onnx = custom(onnx::diagonal),
-        .samples = "f32[a, b]; f32[a, b], 1; f32[a, b, 4], -1, -1, 0; f32[a, a, 3]; f32[a, a], 2"},
+    OpDef{.name = "aten.diagonal",
+          .schema = "(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+          .infer = diagonal,
+          .onnx = custom(onnx::diagonal),
+          .samples = "f32[a, b]; f32[a, b], 1; f32[a, b, 4], -1, -1, 0; f32[a, a, 3]; f32[a, a], "
+                     "2; c64[a, b]; f32[3, a, b], -2, 1, 2; f32[a, b], -1; f32[3, 4], 9"},
     OpDef{.name = "aten.diagonal_copy",
           .schema = "(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
           .infer = diagonal,
@@ -216,7 +217,8 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::diagonal_scatter),
-          .samples = "f32[a, a], f32[a]; f32[3, a, a], f32[3, a], dim1=-2, dim2=-1"},
+          .samples = "f32[a, a], f32[a]; f32[3, a, a], f32[3, a], dim1=-2, dim2=-1; f32[a, 4, 6], "
+                     "f32[a, 3], -1, 1, 2; f32[4, a, 6], f32[a, 4], 2, 0, 2; bool[a, a], bool[a]"},
     OpDef{.name = "aten.linalg_diagonal",
           .schema = "(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
           .infer = diagonal,
@@ -226,12 +228,15 @@ constexpr std::array kCutOps{
           .schema = "(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
           .infer = narrow,
           .onnx = custom(onnx::narrow),
-          .samples = "f32[a + 2, b], 0, 2, a; f32[a, 5], -1, 1, 3"},
-    OpDef{.name = "aten.narrow.Tensor",
-          .schema = "(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
-          .infer = narrow,
-          .onnx = custom(onnx::narrow_at_tensor),
-          .samples = "f32[a + 2, b], 0, i64[], 2; f32[a + 1, 5], -2, i64[], a"},
+          .samples = "f32[a + 2, b], 0, 2, a; f32[a, 5], -1, 1, 3; f32[a, 5], 1, -3, 2; f32[a, 5], "
+                     "1, -3, 3; f32[a + 3, 5], 0, -3, 2; c64[a, 5], 1, 0, 2"},
+    OpDef{
+        .name = "aten.narrow.Tensor",
+        .schema = "(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+        .infer = narrow,
+        .onnx = custom(onnx::narrow_at_tensor),
+        .samples =
+            "f32[a + 2, b], 0, i64[], 2; f32[a + 1, 5], -2, i64[], a; f32[a + 5, b], 0, i64[], 1"},
     OpDef{.name = "aten.narrow_copy",
           .schema = "(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
           .infer = narrow,
@@ -241,7 +246,8 @@ constexpr std::array kCutOps{
           .schema = "(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
           .infer = select,
           .onnx = custom(onnx::select),
-          .samples = "f32[a, b, 3], 1, 0; f32[a, b, 3], -1, -1; i64[a], 0, a - 1"},
+          .samples = "f32[a, b, 3], 1, 0; f32[a, b, 3], -1, -1; i64[a], 0, a - 1; c64[a, 3], 1, "
+                     "-2; bool[a, b], 0, 0"},
     OpDef{.name = "aten.select_copy.int",
           .schema = "(Tensor self, int dim, SymInt index) -> Tensor",
           .infer = select,
@@ -251,16 +257,20 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::select_scatter),
-          .samples = "f32[a, b, 3], f32[a, 3], 1, 0; f32[a, b], f32[a], -1, -1"},
+          .samples = "f32[a, b, 3], f32[a, 3], 1, 0; f32[a, b], f32[a], -1, -1; f32[a, b], f32[b], "
+                     "0, a - 1; f32[a, 3], f32[a], 1, 1; f32[a, 3], f32[a], 1, -3; c64[a, 3], "
+                     "c64[a], 1, 1; f32[a, 1], f32[a], 1, 0"},
     OpDef{.name = "aten.slice.Tensor",
           .schema = "(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
                     "step=1) -> Tensor(a)",
           .infer = slice,
           .onnx = custom(onnx::slice),
-          .samples = "f32[a, b]; f32[a, b], 0, 1; f32[a, b], -1, None, 2; f32[a, b], 1, -3; f32[a, "
-                     "b], 1, 0, -1; f32[a, b], 1, 0, 9223372036854775807, 2; f32[a, b], 1, 1, "
-                     "None, 3; f32[a + b, 3], 0, a; f32[a + b, 3], 0, 0, a; f32[a, b], 0, -b; "
-                     "f32[a, 8], 1, 2, 100; f32[a, b], 0, 0, b"},
+          .samples =
+              "f32[a, b]; f32[a, b], 0, 1; f32[a, b], -1, None, 2; f32[a, b], 1, -3; f32[a, b], 1, "
+              "0, -1; f32[a, b], 1, 0, 9223372036854775807, 2; f32[a, b], 1, 1, None, 3; f32[a + "
+              "b, 3], 0, a; f32[a + b, 3], 0, 0, a; f32[a, b], 0, -b; f32[a, 8], 1, 2, 100; f32[a, "
+              "b], 0, 0, b; c64[a, b], 1, 1, -1; f32[a, b], 0, -100, 2; f32[a, b], 0, 3, 1; f32[a, "
+              "b], 0, -2, -1; f32[a, b], 0, 100; f32[a, b], 1, -3, 9223372036854775807, 2"},
     OpDef{.name = "aten.slice_copy.Tensor",
           .schema = "(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) "
                     "-> Tensor",
@@ -272,12 +282,17 @@ constexpr std::array kCutOps{
                     "SymInt step=1) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::slice_scatter),
-          .samples = "f32[a, b + 2], f32[a, b], 1, 1, b + 1; f32[a + 1, 3], f32[a, 3], 0, 1"},
+          .samples = "f32[a, b + 2], f32[a, b], 1, 1, b + 1; f32[a + 1, 3], f32[a, 3], 0, 1; "
+                     "f32[a, 6], f32[a, 2], 1, -3, -1; f32[a, 6], f32[a, 3], 1, 0, 6, 2; f32[a, "
+                     "7], f32[a, 2], 1, 1, 6, 3; f32[a, b], f32[a, b]; f32[a + 3, 2], f32[3, 2], "
+                     "0, -3; c64[a, 6], c64[a, 2], 1, 1, 3; f32[a, 6], f32[a, 4], 1, 2, 100; f32[a "
+                     "+ 3, 2], f32[1, 2], 0, -3, -2; f32[a, 6], f32[a, 0], 1, 4, 2"},
     OpDef{.name = "aten.split.Tensor",
           .schema = "(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
           .infer = split,
           .onnx = custom(onnx::split),
-          .samples = "f32[a, 7], 3, 1; f32[2*a, b], a; f32[a, 6], 2, -1; f32[2*a + 1, 3], a + 1"},
+          .samples = "f32[a, 7], 3, 1; f32[2*a, b], a; f32[a, 6], 2, -1; f32[2*a + 1, 3], a + 1; "
+                     "c64[a, 6], 2, 1; bool[a, 5], 5, 1; f32[0, a], 3"},
     OpDef{.name = "aten.split.sizes",
           .schema = "(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
           .infer = split_sizes,
@@ -287,22 +302,25 @@ constexpr std::array kCutOps{
           .schema = "(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
           .infer = split_sizes,
           .onnx = custom(onnx::split),
-          .samples = "f32[a, 7], [3, 4], 1; f32[a + b, 3], [a, b]; f32[3*a, 2], [a, 2*a], -2"},
+          .samples = "f32[a, 7], [3, 4], 1; f32[a + b, 3], [a, b]; f32[3*a, 2], [a, 2*a], -2; "
+                     "f32[a, 6], [2, 0, 4], 1; f32[a, 4], [4], 1; i64[a + 2, 3], [2, a]"},
     OpDef{.name = "aten.tensor_split.indices",
           .schema = "(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
           .infer = tensor_split_indices,
           .onnx = custom(onnx::split_at),
-          .samples = "f32[a, 7], [2, 5], 1; f32[a + b, 6], [a]; f32[a, 6], [1, 3]"},
+          .samples = "f32[a, 7], [2, 5], 1; f32[a + b, 6], [a]; f32[a, 6], [1, 3]; f32[a, 7], [-3, "
+                     "6], 1; f32[a, 7], [5, 2], 1; f32[a, 3], [1, 100], 1"},
     OpDef{.name = "aten.tensor_split.sections",
           .schema = "(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
           .infer = tensor_split_sections,
           .onnx = custom(onnx::split),
           .samples = "f32[a, 7], 3, 1; f32[a, 6], 4"},
-    OpDef{.name = "aten.unbind.int",
-          .schema = "(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-          .infer = unbind,
-          .onnx = custom(onnx::unbind),
-          .samples = "f32[a, 3, b], 1; f32[2, a]; f32[a, 4], -1"},
+    OpDef{
+        .name = "aten.unbind.int",
+        .schema = "(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+        .infer = unbind,
+        .onnx = custom(onnx::unbind),
+        .samples = "f32[a, 3, b], 1; f32[2, a]; f32[a, 4], -1; c64[a, 2], 1; f32[a, 1], 1; f32[3]"},
     OpDef{.name = "aten.unbind_copy.int",
           .schema = "(Tensor self, int dim=0) -> Tensor[]",
           .infer = unbind,
@@ -313,7 +331,8 @@ constexpr std::array kCutOps{
           .infer = unfold,
           .onnx = custom(onnx::unfold),
           .samples = "f32[a, b + 3], 1, 3, 2; f32[a + 4, b], -2, 4, 1; f32[2*a, 6], 0, a, a; "
-                     "f32[], 0, 1, 1"},
+                     "f32[], 0, 1, 1; f32[a, 7], 1, 3, 3; f32[a, 6, b], 1, 2, 2; i64[a, 9], 1, 4, "
+                     "2; c64[a, 6], 1, 3, 1; f32[a + 3, 2], 0, 2, 5; f32[4*a, 2], 0, 4, 4"},
     OpDef{.name = "aten.unfold_copy",
           .schema = "(Tensor self, int dimension, int size, int step) -> Tensor",
           .infer = unfold,

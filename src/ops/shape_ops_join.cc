@@ -189,7 +189,8 @@ constexpr std::array kJoinOps{
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = block_diag,
           .onnx = custom(onnx::block_diag),
-          .samples = "[f32[a, b], f32[b, 3]]; [f32[a], f32[], f32[2, b]]"},
+          .samples = "[f32[a, b], f32[b, 3]]; [f32[a], f32[], f32[2, b]]; [i64[a, b], i64[2, 2]]; "
+                     "[bool[a, 2], bool[1, b]]"},
     OpDef{.name = "aten.cartesian_prod",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = cartesian_prod,
@@ -201,7 +202,9 @@ constexpr std::array kJoinOps{
           .onnx = custom(onnx::cat),
           .samples =
               "[f32[a, b], f32[a, 3]], 1; [f32[a, 2, 3], f32[b, 2, 3], f32[1, 2, 3]]; [f32[0], "
-              "f32[a, b]], -2; [f32[a], i64[b]], -1; [f16[a, b], f32[a, b]], -1; [f32[a, b]]"},
+              "f32[a, b]], -2; [f32[a], i64[b]], -1; [f16[a, b], f32[a, b]], -1; [f32[a, b]]; "
+              "[bool[a, b], bool[a, 2]], 1; [c64[a], c64[b]]; [c64[a], f32[b]]; [f32[0], f32[0]]; "
+              "[f32[a, 0], f32[a, b]], 1; [i32[a], bool[b], i64[2]]; [bf16[a, b], bf16[a, b]]"},
     OpDef{.name = "aten.column_stack",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
@@ -226,7 +229,7 @@ constexpr std::array kJoinOps{
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
           .onnx = custom(onnx::hstack),
-          .samples = "[f32[a], f32[b]]; [f32[a, b], f32[a, 3]]; [f32[], f32[]]"},
+          .samples = "[f32[a], f32[b]]; [f32[a, b], f32[a, 3]]; [f32[], f32[]]; [bool[a], f32[b]]"},
     OpDef{.name = "aten.meshgrid",
           .schema = "(Tensor[] tensors) -> Tensor[]",
           .infer = meshgrid,
@@ -237,18 +240,22 @@ constexpr std::array kJoinOps{
           .infer = meshgrid,
           .onnx = custom(onnx::meshgrid),
           .samples = "[f32[a], f32[b]], indexing=\"xy\"; [f32[a], f32[b], f32[3]], "
-                     "indexing=\"ij\"; [f32[a], f32[b], f32[3]], indexing=\"xy\""},
+                     "indexing=\"ij\"; [f32[a], f32[b], f32[3]], indexing=\"xy\"; [i64[], i64[a]], "
+                     "indexing=\"xy\"; [bool[a], bool[b]], indexing=\"ij\""},
     OpDef{.name = "aten.pad_sequence",
           .schema = "(Tensor[] sequences, bool batch_first=False, float padding_value=0., str "
                     "padding_side=\"right\") -> Tensor",
           .infer = pad_sequence,
           .onnx = custom(onnx::pad_sequence),
-          .samples = "[f32[a, 3], f32[b, 3]]; [f32[a], f32[a], f32[2]], True"},
+          .samples = "[f32[a, 3], f32[b, 3]]; [f32[a], f32[a], f32[2]], True; [f32[a, 3], f32[b, "
+                     "3]], True, 1.5, \"left\"; [i64[a], i64[b]], False, -1.0"},
     OpDef{.name = "aten.repeat",
           .schema = "(Tensor self, SymInt[] repeats) -> Tensor",
           .infer = repeat,
           .onnx = custom(onnx::repeat),
-          .samples = "f32[a, b], [2, 3]; f32[a, b], [4, 1, c]; f32[], [a]; f32[a], [0]"},
+          .samples = "f32[a, b], [2, 3]; f32[a, b], [4, 1, c]; f32[], [a]; f32[a], [0]; f32[1, b], "
+                     "[a, 1]; c64[a, 2], [2, 1]; bool[a, b], [1, c]; bf16[a], [3]; f32[a, b], [1, "
+                     "1]; f32[a, b], [2, 0]; f32[1, 1, b], [2, a, 1, 1]"},
     OpDef{.name = "aten.repeat_interleave.Tensor",
           .schema = "(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
           .infer = repeat_interleave_counts,
@@ -259,24 +266,28 @@ constexpr std::array kJoinOps{
               "(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
           .infer = repeat_interleave_tensor,
           .onnx = custom(onnx::repeat_interleave_tensor),
-          .samples = "f32[a, b], i64<4>[a], 0; f32[a], i64<3>[a]; f32[a, b], i64<2>[b], -1"},
+          .samples =
+              "f32[a, b], i64<4>[a], 0; f32[a], i64<3>[a]; f32[a, b], i64<2>[b], -1; f32[a, b], "
+              "i64<3>[1], 0; f32[a, 2], i32<3>[], 0; c64[a], i64<3>[a]; f32[a, b], i64<1>[a], 0"},
     OpDef{.name = "aten.repeat_interleave.self_int",
           .schema =
               "(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
           .infer = repeat_interleave_int,
           .onnx = custom(onnx::repeat_interleave),
-          .samples = "f32[a, b], 2; f32[a, b], 3, 1; f32[a, b], c, -2"},
+          .samples = "f32[a, b], 2; f32[a, b], 3, 1; f32[a, b], c, -2; f32[], 3; bool[a, b], 2, 0; "
+                     "c64[a, 2], 2, 1; f32[a, b], 1, 0; f32[a, b], 0, 0"},
     OpDef{.name = "aten.row_stack",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
           .onnx = custom(onnx::vstack),
           .samples = "[f32[a], f32[a]]; [f32[a, b], f32[3, b]]"},
-    OpDef{.name = "aten.stack",
-          .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
-          .infer = stack,
-          .onnx = custom(onnx::stack),
-          .samples = "[f32[a, b], f32[a, b]]; [f32[a, b], i64[a, b], f32[a, b]], -1; [f32[]], 0; "
-                     "[f32[a], f32[a]], 1"},
+    OpDef{
+        .name = "aten.stack",
+        .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
+        .infer = stack,
+        .onnx = custom(onnx::stack),
+        .samples = "[f32[a, b], f32[a, b]]; [f32[a, b], i64[a, b], f32[a, b]], -1; [f32[]], 0; "
+                   "[f32[a], f32[a]], 1; [c64[a], c64[a]], 1; [bool[], bool[]]; [i32[a], f16[a]]"},
     OpDef{.name = "aten.tile",
           .schema = "(Tensor self, SymInt[] dims) -> Tensor",
           .infer = tile,
@@ -286,7 +297,7 @@ constexpr std::array kJoinOps{
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
           .onnx = custom(onnx::vstack),
-          .samples = "[f32[a], f32[a]]; [f32[a, b], f32[3, b]]"},
+          .samples = "[f32[a], f32[a]]; [f32[a, b], f32[3, b]]; [f32[], f32[]]"},
 };
 static_assert(first_bad_row(kJoinOps).empty(), "unsorted, duplicate or half-filled row");
 

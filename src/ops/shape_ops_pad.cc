@@ -104,18 +104,23 @@ constexpr std::array kPadOps{
                     "int[2] padding, int[2] stride) -> Tensor",
           .infer = col2im,
           .onnx = custom(onnx::col2im),
-          .samples = "f32[a, 12, 20], [5, 6], [2, 2], [1, 1], [0, 0], [1, 1]; f32[12*a, 4], [4, "
-                     "4], [2, 2], [1, 1], [0, 0], [2, 2]"},
+          .samples =
+              "f32[a, 12, 20], [5, 6], [2, 2], [1, 1], [0, 0], [1, 1]; f32[12*a, 4], [4, 4], [2, "
+              "2], [1, 1], [0, 0], [2, 2]; f32[a, 12, 30], [4, 5], [2, 2], [1, 1], [1, 1], [1, 1]; "
+              "f64[a, 12, 9], [4, 4], [2, 2], [1, 1], [0, 0], [1, 1]; f32[a, 8, 9], [5, 6], [2, "
+              "2], [2, 1], [0, 1], [1, 3]; f32[a, 4*b, 4], [4, 4], [2, 2], [1, 1], [0, 0], [2, 2]"},
     OpDef{.name = "aten.constant_pad_nd",
           .schema = "(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
           .infer = pad,
           .onnx = custom(onnx::constant_pad),
-          .samples = "f32[a, b], [1, 2]; f32[a, b], [-1, 1, 2, c], 1; bool[a, b], [0, 1]"},
+          .samples = "f32[a, b], [1, 2]; f32[a, b], [-1, 1, 2, c], 1; bool[a, b], [0, 1]; i64[a, "
+                     "b], [1, 1], 3; u8[a, b], [1, 1], 3; bool[a, b], [1, 1], True"},
     OpDef{.name = "aten.diag_embed",
           .schema = "(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
           .infer = diag_embed,
           .onnx = custom(onnx::diag_embed),
-          .samples = "f32[a, b]; f32[a, b], 1, 0, -1; f32[a], -2"},
+          .samples = "f32[a, b]; f32[a, b], 1, 0, -1; f32[a], -2; bool[a, b]; c64[a, b], 1; f32[2, "
+                     "a, b], -1, 1, 3; i64[a], 2"},
     OpDef{.name = "aten.diagflat",
           .schema = "(Tensor self, int offset=0) -> Tensor",
           .infer = diagflat,
@@ -127,7 +132,8 @@ constexpr std::array kPadOps{
           .infer = im2col,
           .onnx = custom(onnx::im2col),
           .samples = "f32[a, 3, b + 4, 8], [3, 2], [1, 1], [0, 1], [1, 2]; f32[2, b + 6, 9], [2, "
-                     "3], [2, 1], [1, 0], [2, 3]"},
+                     "3], [2, 1], [1, 0], [2, 3]; f32[a, 2, 6, 7], [2, 2], [1, 1], [1, 1], [2, 2]; "
+                     "f16[a, 2, 6, 7], [2, 2], [2, 1], [0, 0], [1, 1]"},
     OpDef{
         .name = "aten.pad",
         .schema = "(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
@@ -135,17 +141,26 @@ constexpr std::array kPadOps{
         .onnx = custom(onnx::pad),
         .samples = "f32[a, b], [1, 2]; f32[a, b, 5], [1, 0, 2, 3], \"constant\", 1.5; f32[a, b, "
                    "5], [2, 1], \"reflect\"; f32[a, b, 5], [2, 1], \"replicate\"; f32[a, b, 6], "
-                   "[2, 2], \"circular\"; f32[a, 6], [-1, -2]; f32[a, 6], [0, b]"},
+                   "[2, 2], \"circular\"; f32[a, 6], [-1, -2]; f32[a, 6], [0, b]; f32[a, b + 3, "
+                   "6], [-1, 2], \"reflect\"; f32[a, 2, 6], [1, -2], \"replicate\"; f32[a, 2, 6], "
+                   "[2, -1], \"circular\"; f32[a, 2, 6], [-1, 3], \"circular\"; i64[a, b], [1, 1], "
+                   "\"constant\", 3.0; f32[a, 6], [1, b], \"constant\", -1.5; f32[a, 2, 5, 6], [1, "
+                   "1, 2, 2], \"reflect\"; f32[a, 2, 5, 6], [1, 1, 2, 2], \"replicate\"; f32[a, 2, "
+                   "3, 5, 6], [1, 1, 2, 2, 1, 0], \"circular\"; bool[a, b], [1, 0]; f16[a, b], [1, "
+                   "1], \"constant\", 2.0; bf16[a, b], [1, 1]; f32[a, b], [0, 0]; c64[a, b], [1, "
+                   "2]; f32[a, b, 4], [0, 0, -1, 1]; i16[a, b], [1, 1]; f32[a, 2, b], [b - 1, 1], "
+                   "\"reflect\"; f32[0, b], [1, 1, 2, 0]"},
     OpDef{.name = "aten.pixel_shuffle",
           .schema = "(Tensor self, int upscale_factor) -> Tensor",
           .infer = pixel_shuffle,
           .onnx = custom(onnx::pixel_shuffle),
-          .samples = "f32[a, 8, b, 3], 2; f32[9*a, b, 4], 3"},
+          .samples = "f32[a, 8, b, 3], 2; f32[9*a, b, 4], 3; f16[a, 8, b, 3], 2; i64[a, 4, 2, 3], "
+                     "2; f32[2, a, 4, b, 3], 2"},
     OpDef{.name = "aten.pixel_unshuffle",
           .schema = "(Tensor self, int downscale_factor) -> Tensor",
           .infer = pixel_unshuffle,
           .onnx = custom(onnx::pixel_unshuffle),
-          .samples = "f32[a, 3, 2*b, 4], 2; f32[a, 3*b, 6], 3"},
+          .samples = "f32[a, 3, 2*b, 4], 2; f32[a, 3*b, 6], 3; f32[2, a, 3, 4, 2*b], 2"},
     OpDef{.name = "aten.reflection_pad1d",
           .schema = "(Tensor self, SymInt[2] padding) -> Tensor",
           .infer = padding,
@@ -181,12 +196,16 @@ constexpr std::array kPadOps{
           .schema = "(Tensor self, SymInt diagonal=0) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::tril),
-          .samples = "f32[a, b]; f32[3, a, a], -1"},
+          .samples = "f32[a, b]; f32[3, a, a], -1; i64[a, b], 2; bool[a, b], -1; f16[a, b]; "
+                     "bf16[a, b], 1; u8[a, b]; i32[a, a], 1; f32[a, b], b - 2; c64[a, b]; f32[3, "
+                     "a, b], 100; f32[a, b], -100; f64[2, 3, a, b], 1"},
     OpDef{.name = "aten.triu",
           .schema = "(Tensor self, SymInt diagonal=0) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::triu),
-          .samples = "f32[a, b]; f32[3, a, a], 1"},
+          .samples = "f32[a, b]; f32[3, a, a], 1; i64[a, b], 2; bool[a, b], -1; f16[a, b]; bf16[a, "
+                     "b], 1; u8[a, b]; i32[a, a], 1; f32[a, b], b - 2; c64[a, b]; f32[3, a, b], "
+                     "100; f32[a, b], -100; f64[2, 3, a, b], 1"},
 };
 static_assert(first_bad_row(kPadOps).empty(), "unsorted, duplicate or half-filled row");
 

@@ -200,8 +200,9 @@ constexpr std::array kViewOps{
           .schema = "(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
           .infer = expand,
           .onnx = custom(onnx::expand),
-          .samples = "f32[1, b, 1], [a, b, c]; f32[b, 1], [a, -1, 4]; i64[a, b], [2, 3, -1, -1]; "
-                     "f32[a, 1], [a, a]"},
+          .samples =
+              "f32[1, b, 1], [a, b, c]; f32[b, 1], [a, -1, 4]; i64[a, b], [2, 3, -1, -1]; f32[a, "
+              "1], [a, a]; c64[1, b], [a, b]; bool[1, b], [a, b]; bf16[1], [a]; f32[a, 1], [a, 0]"},
     OpDef{.name = "aten.expand_as",
           .schema = "(Tensor(a) self, Tensor other) -> Tensor(a)",
           .infer = expand_as,
@@ -238,7 +239,8 @@ constexpr std::array kViewOps{
           .infer = reshape,
           .onnx = custom(onnx::to_result_shape),
           .samples = "f32[a, b, 6], [a, -1, 3]; f32[a, b, 6], [a, 6*b]; i64[a, b], [-1]; f32[a, b, "
-                     "4, 6], [a, b, -1]; bool[a, 6], [-1, 2, 1]; f32[], [1, 1]"},
+                     "4, 6], [a, b, -1]; bool[a, 6], [-1, 2, 1]; f32[], [1, 1]; c64[a, b], [-1]; "
+                     "f32[a, b, 3], [b, 3, a]; f32[0, a], [a, 0]"},
     OpDef{.name = "aten.reshape_as",
           .schema = "(Tensor(a) self, Tensor other) -> Tensor(a)",
           .infer = shaped_like_other,
@@ -253,7 +255,7 @@ constexpr std::array kViewOps{
           .schema = "(Tensor(a) self, int dim) -> Tensor(a)",
           .infer = squeeze_listed,
           .onnx = custom(onnx::squeeze_listed),
-          .samples = "f32[a, 1, b], 1; f32[a, 1, b], -1; f32[a, b, 1], -1; f32[], 0"},
+          .samples = "f32[a, 1, b], 1; f32[a, 1, b], -1; f32[a, b, 1], -1; f32[], 0; c64[a, 1], 1"},
     OpDef{.name = "aten.squeeze.dims",
           .schema = "(Tensor(a) self, int[] dim) -> Tensor(a)",
           .infer = squeeze_listed,
@@ -273,7 +275,7 @@ constexpr std::array kViewOps{
           .schema = "(Tensor(a) self, int dim) -> Tensor(a)",
           .infer = unsqueeze,
           .onnx = custom(onnx::unsqueeze),
-          .samples = "f32[a, b], 0; f32[a, b], -1; i64[], 0; f32[a, b], 1"},
+          .samples = "f32[a, b], 0; f32[a, b], -1; i64[], 0; f32[a, b], 1; c64[a], -1"},
     OpDef{.name = "aten.unsqueeze_copy",
           .schema = "(Tensor self, int dim) -> Tensor",
           .infer = unsqueeze,
@@ -283,13 +285,17 @@ constexpr std::array kViewOps{
           .schema = "(Tensor(a) self, SymInt[] size) -> Tensor(a)",
           .infer = view,
           .onnx = custom(onnx::to_result_shape),
-          .samples = "f32[a, b, 6], [a, b, 2, 3]; f32[a, b, 6], [-1, 6]; f32[a, 4, b], [-1, 4*b]; "
-                     "f32[a, b], [a*b]; f32[2*a, b], [a, 2, -1]"},
+          .samples =
+              "f32[a, b, 6], [a, b, 2, 3]; f32[a, b, 6], [-1, 6]; f32[a, 4, b], [-1, 4*b]; f32[a, "
+              "b], [a*b]; f32[2*a, b], [a, 2, -1]; c64[a, 6], [a, 2, 3]; f32[a, 0], [0, a, 3]"},
     OpDef{.name = "aten.view.dtype",
           .schema = "(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
           .infer = view_dtype,
           .onnx = custom(onnx::view_dtype),
-          .samples = "f32[a, b], i32; f32[a, b], f16; i8[a, 8], i32; f32[], i32"},
+          .samples = "f32[a, b], i32; f32[a, b], f16; i8[a, 8], i32; f32[], i32; i32[a, b], u8; "
+                     "i64[a, b], i32; i32[a, 2*b], i64; f16[a, b], i16; i16[a, b], f16; i32[a], "
+                     "f32; bf16[a, 2*b], f32; c64[a, b], f32; f32[a, 2*b], c64; f32[a, b], u8; "
+                     "u8<256>[a, 4*b], f32; f32[a, b], bf16"},
     OpDef{.name = "aten.view_as",
           .schema = "(Tensor(a) self, Tensor other) -> Tensor(a)",
           .infer = shaped_like_other,

@@ -9,6 +9,8 @@ namespace modelport::passes {
 void share_common(ir::Graph& graph);
 /// x + 0, x * 1, casts, transposes and reshapes that cancel or follow one another.
 void simplify(ir::Graph& graph);
+/// x * cos + rotate_half(x) * sin becomes one operator, which opset 23 has.
+void fuse_rotary(ir::Graph& graph);
 /// What only small constants go into becomes a constant.
 void fold_constants(ir::Graph& graph);
 

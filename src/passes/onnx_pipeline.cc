@@ -20,6 +20,9 @@ constexpr std::array kAfter{
     Pass{"fold_constants", "what is known now need not be computed each time", fold_constants},
     Pass{"simplify", "casts, transposes and neutral numbers that cancel", simplify},
     Pass{"share_common", "what is computed twice is computed once", share_common},
+    Pass{"fuse_rotary", "one kernel instead of seven for each rotation of queries and keys",
+         fuse_rotary, 23},
+    Pass{"share_common", "the constants of fused operators", share_common},
     Pass{"drop_unused", "leave nothing that the writer would have to explain", drop_unused},
 };
 
@@ -35,7 +38,9 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings) {
   }
   ir::Graph lowered = lower_to_onnx(source, {.opset = settings.opset});
   if (settings.optimize) {
-    for (const Pass& pass : kAfter) pass.run(lowered);
+    for (const Pass& pass : kAfter) {
+      if (settings.opset >= pass.since_opset) pass.run(lowered);
+    }
   }
   return lowered;
 }

@@ -12,6 +12,7 @@ struct Pass {
   std::string_view name;
   std::string_view why;
   void (*run)(ir::Graph& graph);
+  int since_opset = 0;  // what it emits came with this opset
 };
 
 /// On the captured graph, before its operators are lowered.

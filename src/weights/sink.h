@@ -45,14 +45,15 @@ class MemorySink final : public Sink {
   std::vector<std::byte> bytes_;
 };
 
-/// Writes beside `path` and takes its place on commit(); without commit() nothing is left behind.
+/// Takes the place of `path` on commit(); without commit() nothing is left behind. Until then the
+/// file has no name, or where the file system has no such files, one beside `path`.
 class AtomicFile final : public Sink {
  public:
   explicit AtomicFile(std::filesystem::path path);
   ~AtomicFile() override;
 
-  /// Closes the file and reports what the disk refused, so that commit() of many files can follow
-  /// when all of them are known to be whole.
+  /// Nothing more is written; reports what the disk refused, so that commit() of many files can
+  /// follow when all of them are known to be whole.
   void finish();
   void commit();
   const std::filesystem::path& path() const { return path_; }
@@ -61,10 +62,13 @@ class AtomicFile final : public Sink {
   void append(std::span<const std::byte> bytes) override;
 
  private:
+  void give_name();
+
   std::filesystem::path path_;
   std::filesystem::path beside_;
   int fd_ = -1;
-  bool committed_ = false;
+  bool named_ = false;  // `beside_` is there
+  bool finished_ = false;
 };
 
 }  // namespace modelport::weights

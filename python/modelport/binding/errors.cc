@@ -1,8 +1,13 @@
 // ExportError of C++ as modelport.ExportError of Python, with its diagnostics.
+#include "binding/errors.h"
+
+#include <pybind11/stl.h>
+
 #include "base/error.h"
-#include "binding/program.h"
 
 namespace modelport::binding {
+
+namespace py = pybind11;
 
 namespace {
 

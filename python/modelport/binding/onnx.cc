@@ -83,9 +83,10 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
   return options;
 }
 
-py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dict& given) {
+py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dict& given,
+                const WeightFiles& files_of_weights) {
   const onnx::OnnxOptions options = options_of(lowered, given);
-  const weights::WeightStore store = store_of(*lowered.program);
+  const weights::WeightStore store = store_of(*lowered.program, files_of_weights);
   onnx::OnnxWritten written;
   {
     const py::gil_scoped_release no_gil;

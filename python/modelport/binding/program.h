@@ -4,8 +4,12 @@
 
 #include <torch/csrc/utils/pybind.h>
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "binding/errors.h"
 #include "capture/interpreter.h"
 #include "ir/graph.h"
 #include "weights/store.h"
@@ -23,7 +27,6 @@ struct Program {
 
 void bind_program(py::module_& module);
 void bind_session(py::module_& module);
-void bind_errors(py::module_& module);
 void bind_symbols(py::module_& module);
 void bind_pt2(py::module_& module);
 void bind_checkpoint(py::module_& module);
@@ -32,7 +35,10 @@ void bind_samples(py::module_& module);
 
 /// One dict a dimension: name, range, hint.
 py::list dims_list(const ir::Graph& graph);
-/// The weights of a program as writers take them; they share the memory of its tensors.
-weights::WeightStore store_of(const Program& program);
+/// Where weights lie as they are used: file and offset, by name.
+using WeightFiles = std::map<std::string, std::pair<std::string, std::uint64_t>>;
+/// The weights of a program as writers take them: those in files mapped from there, the others in
+/// the memory of their tensors.
+weights::WeightStore store_of(const Program& program, const WeightFiles& files = {});
 
 }  // namespace modelport::binding

@@ -20,7 +20,7 @@ from ..structure import flatten
 from .base import HfExporter
 from .configs import OnnxConfig
 from .onnx_names import axis_names, check_names, output_names
-from .onnx_session import from_numpy, quiet_session, to_numpy
+from .onnx_session import quiet_session, run_session, to_numpy
 from .patches import apply_patches
 from .prepare import config_flags, prepare_for_export
 
@@ -86,7 +86,7 @@ class OnnxProgram:
         self.captured = captured
         self.config = config
         self.opset = opset
-        program = captured.program
+        program = _without_values(captured)
         inputs = [name for name, _, _ in program.inputs()]
         self._renamed = output_names(captured.output_names, inputs)
         names = dict(config.names or {})
@@ -107,6 +107,10 @@ class OnnxProgram:
         return self.graph.outputs()
 
     @property
+    def output_dtypes(self) -> list[torch.dtype]:
+        return self.graph.output_dtypes()
+
+    @property
     def node_count(self) -> int:
         return self.graph.node_count
 
@@ -123,8 +127,7 @@ class OnnxProgram:
 
     def __call__(self, **inputs: Any) -> tuple[torch.Tensor, ...]:
         """Runs the model in onnxruntime; the results in the order of `output_names`."""
-        results = self._session.run(self.output_names, self.feeds(inputs))
-        return tuple(from_numpy(x, dtype) for x, dtype in zip(results, self.graph.output_dtypes(), strict=True))
+        return tuple(run_session(self._session, self.output_names, self.feeds(inputs), self.output_dtypes))
 
     @functools.cached_property
     def _session(self) -> Any:
@@ -144,7 +147,8 @@ class OnnxProgram:
         """Writes the model, and its weights beside it unless the config says otherwise. What was at `path` stays whole
         if that fails. `changes` are fields of OnnxConfig that concern writing."""
         path = Path(path)
-        files, losses = self.graph.write(os.fspath(path), self._writing(None, **changes))
+        writing = self._writing(None, **changes)
+        files, losses = self.graph.write(os.fspath(path), writing, self._weight_files(writing["weights"]))
         overflows = [f"{name} ({over} values)" for name, _, _, over, _ in losses if over]
         if overflows:
             import warnings
@@ -152,6 +156,21 @@ class OnnxProgram:
             warnings.warn(f"values too large for the type became infinite: {', '.join(overflows[:4])}", stacklevel=2)
         self.files = [Path(file) for file in files]
         return path
+
+    def _weight_files(self, layout: str) -> dict[str, tuple[str, int]]:
+        """Where the checkpoint has the weights; those that are stored in another form get their values first."""
+        if not hasattr(self.captured, "weight_files"):
+            if layout == "linked":
+                raise problem(
+                    "E0301",
+                    "weights='link' needs a checkpoint to point into, and this model is in memory",
+                    "export from the folder: OnnxExporter().export('path/to/folder', inputs, config)",
+                    "weights='copy'",
+                )
+            return {}
+        if layout != "left_out":
+            _ = self.captured.program
+        return {name: (stored.file, stored.offset) for name, stored in self.captured.weight_files().items()}
 
     def _writing(self, layout: str | None, **changes: Any) -> dict[str, Any]:
         chosen = {name: changes.get(name, getattr(self.config, name)) for name in _WRITING}
@@ -177,7 +196,7 @@ class OnnxProgram:
 
     def metadata(self) -> list[tuple[str, str]]:
         """What the file says of itself: sizes it is valid for, what the model assumed, where it came from."""
-        program = self.captured.program
+        program = _without_values(self.captured)
         ranges = {d["name"]: [d["lo"], d["hi"]] for d in self.graph.dims()}
         rows = [("modelport.ranges", json.dumps(ranges, sort_keys=True))]
         guards = [g["condition"] for g in program.guards() if g["effect"] == "kept"]
@@ -192,6 +211,11 @@ class OnnxProgram:
 
     def __str__(self) -> str:
         return str(self.graph)
+
+
+def _without_values(captured: Captured) -> Any:
+    """The program of a capture, without reading weights for it."""
+    return getattr(captured, "_plain", captured).program
 
 
 _WRITING = ("external_data", "export_params", "keep_initializers_as_inputs", "shard_bytes", "weights")

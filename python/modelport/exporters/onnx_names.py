@@ -49,5 +49,7 @@ def check_names(names: Mapping[str, str], known: Iterable[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise problem(
-            "E0301", f"names= renames {', '.join(unknown)}, which the model does not have", f"it has: {', '.join(known)}"
+            "E0301",
+            f"names= renames {', '.join(unknown)}, which the model does not have",
+            f"it has: {', '.join(known)}",
         )

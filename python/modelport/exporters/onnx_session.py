@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-# numpy has no such types; onnxruntime takes and gives their bits.
-_BITS = {torch.bfloat16: torch.int16, torch.float8_e4m3fn: torch.int8, torch.float8_e5m2: torch.int8}
+# numpy has no such types; onnxruntime takes and gives their bits, under ONNX's number of the type.
+_BITS = {
+    torch.bfloat16: (torch.int16, 16),
+    torch.float8_e4m3fn: (torch.int8, 17),
+    torch.float8_e5m2: (torch.int8, 19),
+}
 
 
-def quiet_session(model: bytes | str | os.PathLike[str], threads: int = 0, **settings: Any):
+def quiet_session(model: bytes | str | os.PathLike[str], threads: int = 0, **settings: Any) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -25,6 +31,22 @@ def quiet_session(model: bytes | str | os.PathLike[str], threads: int = 0, **set
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
+def run_session(
+    session: Any, names: Sequence[str], feeds: Mapping[str, Any], dtypes: Sequence[torch.dtype]
+) -> list[torch.Tensor]:
+    """The outputs by these names as tensors of these types."""
+    if not any(dtype in _BITS for dtype in dtypes):
+        return [from_numpy(x, d) for x, d in zip(session.run(list(names), dict(feeds)), dtypes, strict=True)]
+    import onnxruntime
+
+    given = {
+        name: x if isinstance(x, onnxruntime.OrtValue) else onnxruntime.OrtValue.ortvalue_from_numpy(x)
+        for name, x in feeds.items()
+    }
+    results = session.run_with_ort_values(list(names), given)
+    return [_from_value(x, dtype) for x, dtype in zip(results, dtypes, strict=True)]
+
+
 def to_numpy(tensor: torch.Tensor) -> Any:
     """As onnxruntime takes it: complex numbers are pairs of reals."""
     tensor = tensor.detach().cpu()
@@ -33,15 +55,23 @@ def to_numpy(tensor: torch.Tensor) -> Any:
     if tensor.dtype in _BITS:
         import onnxruntime
 
-        bits = tensor.contiguous().view(_BITS[tensor.dtype]).numpy()
-        kind = {torch.bfloat16: 16, torch.float8_e4m3fn: 17, torch.float8_e5m2: 19}[tensor.dtype]
-        return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, kind)
+        bits, kind = _BITS[tensor.dtype]
+        array = tensor.contiguous().view(bits).numpy()
+        return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array, kind)
     return tensor.contiguous().numpy()
 
 
 def from_numpy(array: Any, dtype: torch.dtype) -> torch.Tensor:
     """The tensor that a result stands for; `dtype` is what the graph says it is."""
     tensor = torch.from_numpy(np.array(array))
-    if dtype in _BITS:
-        return tensor.view(dtype)
     return torch.view_as_complex(tensor) if dtype.is_complex else tensor
+
+
+def _from_value(value: Any, dtype: torch.dtype) -> torch.Tensor:
+    if dtype not in _BITS:
+        return from_numpy(value.numpy(), dtype)
+    size = value.tensor_size_in_bytes()
+    if size == 0:
+        return torch.empty(value.shape(), dtype=dtype)
+    memory = (ctypes.c_char * size).from_address(value.data_ptr())
+    return torch.frombuffer(bytearray(memory), dtype=dtype).view(value.shape())

@@ -1,0 +1,97 @@
+"""What an ONNX artifact says of itself, read without torch and without touching its weights."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from . import _artifact
+from .errors import ExportError, problem
+
+_artifact.set_exception_class(ExportError)
+
+further_outputs = _artifact.further_outputs
+
+
+def find_models(path: str | os.PathLike[str]) -> list[Path]:
+    """The `.onnx` files that a path stands for: itself, or those of a folder (or its `onnx` folder), model.onnx first."""
+    path = Path(path)
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise problem("E0103", f"{path}: no such file or folder", "name an .onnx file, or the folder of an export")
+    for folder in (path, path / "onnx"):
+        found = sorted(folder.glob("*.onnx"), key=lambda file: (file.name != "model.onnx", file.name))
+        if found:
+            return found
+    raise problem(
+        "E0103", f"{path}: no .onnx file in this folder", f"export the model first: modelport export onnx {path} OUT"
+    )
+
+
+def find_model(path: str | os.PathLike[str]) -> Path:
+    """The one `.onnx` file of a path."""
+    found = find_models(path)
+    if len(found) > 1 and found[0].name != "model.onnx":
+        names = ", ".join(file.name for file in found)
+        raise problem("E0103", f"{path} has several models: {names}", "name the file")
+    return found[0]
+
+
+class Artifact:
+    """One `.onnx` file: `summary` holds what modelport._artifact reads, with the nodes where they are asked for."""
+
+    def __init__(self, path: str | os.PathLike[str], *, nodes: bool = False):
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise problem("E0103", f"{path}: no such file", "name an .onnx file")
+        self.summary: dict[str, Any] = _artifact.read_onnx(os.fspath(self.path), nodes)
+
+    @property
+    def ranges(self) -> dict[str, tuple[int, int | None]]:
+        """The sizes that each axis may take, by its name."""
+        return {name: (low, high) for name, (low, high) in self._json("modelport.ranges", {}).items()}
+
+    @property
+    def guards(self) -> list[str]:
+        return self._json("modelport.guards", [])
+
+    @property
+    def assumptions(self) -> list[str]:
+        return self._json("modelport.assumptions", [])
+
+    def note(self, key: str) -> str | None:
+        """A text that the exporter left: "source", "model_class", "dtype"."""
+        return self.summary["metadata"].get(f"modelport.{key}")
+
+    def _json(self, key: str, default: Any) -> Any:
+        text = self.summary["metadata"].get(key)
+        if text is None:
+            return default
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, type(default)):
+            raise problem("E0103", f"{self.path}: its metadata {key} cannot be read", "export it again")
+        return found
+
+    def weight_files(self) -> list[dict[str, Any]]:
+        """The files that hold weights outside the model: how much of each is used, and whether it is all there."""
+        used: dict[str, list[int]] = {}
+        for weight in self.summary["weights"]:
+            if weight["file"]:
+                row = used.setdefault(weight["file"], [0, 0])
+                row[0] += weight["bytes"]
+                row[1] = max(row[1], weight["offset"] + weight["bytes"])
+        rows = []
+        for name, (size, end) in used.items():
+            try:
+                there = (self.path.parent / name).stat().st_size
+            except OSError:
+                there = -1
+            state = "missing" if there < 0 else "too short" if there < end else "whole"
+            rows.append({"file": name, "bytes": size, "state": state})
+        return rows

@@ -1,0 +1,8 @@
+"""Artifacts held against their models: values at several sizes, and the first value that differs."""
+
+from __future__ import annotations
+
+from .compare import check
+from .report import CheckReport, Row, Skipped
+
+__all__ = ["CheckReport", "Row", "Skipped", "check"]

@@ -1,0 +1,167 @@
+"""`check(artifact, model)`: runs both at several sizes and compares every output."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..artifact import Artifact, find_model
+from ..errors import ExportError, problem
+from .eager import load_model, read_preprocessor, values_of
+from .report import CheckReport, Row, Skipped
+from .session import Runner
+from .tolerance import default_atol, row_of
+
+_SIZES = ("example", "batch 1", "longer", "odd")
+_DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+def check(
+    artifact: Any,
+    model: torch.nn.Module | str | os.PathLike[str] | None = None,
+    inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    *,
+    atol: float | None = None,
+    name_first: bool = True,
+) -> CheckReport:
+    """Compares an ONNX artifact (a file, the folder of an export, or an OnnxProgram) with its model.
+
+    `model` is the model or its checkpoint folder; without one it is the folder that the artifact says it came from.
+    `inputs` are those of the model, one set or several; without any they are made by rule, at four sizes. `atol` is
+    the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do."""
+    with _as_file(artifact) as (path, program):
+        found = Artifact(path, nodes=True)
+        model, folder = _model(found, program, model)
+        runner = Runner(found, program.config.names if program is not None else None)
+        if atol is None:
+            atol = default_atol({p.dtype for p in model.parameters()} if isinstance(model, torch.nn.Module) else set())
+        report = CheckReport(str(path), atol)
+        for size, given in _inputs(runner, model, folder, inputs, report):
+            failed = _compare(runner, program, model, size, given, report)
+            if failed and name_first and report.first is None:
+                from .culprit import first_difference
+
+                report.first = first_difference(found, runner, model, given, atol)
+    return report
+
+
+@contextmanager
+def _as_file(artifact: Any) -> Iterator[tuple[Path, Any]]:
+    if isinstance(artifact, str | os.PathLike):
+        yield find_model(artifact), None
+    elif hasattr(artifact, "captured") and hasattr(artifact, "save"):
+        with tempfile.TemporaryDirectory() as folder:
+            yield artifact.save(Path(folder) / "model.onnx"), artifact
+    else:
+        raise problem(
+            "E0301", f"a {type(artifact).__name__} is no artifact", "pass a path, or what OnnxExporter().export gives"
+        )
+
+
+def _model(artifact: Artifact, program: Any, model: Any) -> tuple[Any, str | None]:
+    """The model, and its folder where it comes from one."""
+    if model is not None and not isinstance(model, str | os.PathLike):
+        return model, None
+    folder = model if model is not None else artifact.note("source")
+    if folder is None or not Path(folder).is_dir():
+        what = "does not say which checkpoint it was made of" if folder is None else f"was made of {folder}"
+        gone = "" if folder is None else ", which is not there"
+        raise problem(
+            "E0301",
+            f"{artifact.path} {what}{gone}",
+            f"modelport check {artifact.path.parent} --model FOLDER",
+            "modelport.check(path, model)",
+        )
+    dtype = _DTYPES.get(artifact.note("dtype") or "")
+    return load_model(folder, artifact.note("model_class"), dtype), os.fspath(folder)
+
+
+def _inputs(
+    runner: Runner, model: Any, folder: str | None, inputs: Any, report: CheckReport
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Sets of inputs with a word for each; those given, and further sizes where rules can make them."""
+    from ..inputs import example_inputs, further_sizes
+
+    if isinstance(inputs, Sequence):
+        yield from ((f"inputs {i}", dict(given)) for i, given in enumerate(inputs))
+        return
+    if inputs is None:
+        inputs = example_inputs(model, preprocessor=None if folder is None else read_preprocessor(folder))
+    yield _SIZES[0], inputs
+    try:
+        further = further_sizes(inputs, model)
+    except Exception as error:  # inputs made by hand, and models that take one size only
+        first = str(error).splitlines()[0]
+        report.skipped.append(Skipped("further sizes", {}, f"no rule makes them: {first}"))
+        return
+    yield from zip(_SIZES[1:], further, strict=False)
+
+
+def _compare(runner: Runner, program: Any, model: Any, size: str, inputs: dict[str, Any], report: CheckReport) -> bool:
+    """Adds the rows of one size; True where they differ and the artifact claims to take this size."""
+    inputs = _as_model_takes(model, inputs)
+    feeds = runner.feeds(inputs)
+    axes = runner.axes(feeds)
+    why = runner.outside(feeds)
+    if why is not None:
+        report.skipped.append(Skipped(size, axes, why))
+        return False
+    wanted = values_of(model, inputs)
+    try:
+        rows = [
+            _row(size, axes, name, got, want, report.atol)
+            for name, got, want in runner.paired(runner.run(feeds), wanted)
+        ]
+    except ExportError:
+        raise
+    except Exception as error:  # onnxruntime stops in the middle
+        rows = [Row(size, axes, "all", float("inf"), float("inf"), None, False, f"fails: {' '.join(str(error).split())}")]
+    if all(row.ok for row in rows):
+        report.rows += rows
+        return False
+    why = _outside_the_capture(program, inputs)
+    if why is not None:
+        report.skipped.append(Skipped(size, axes, why))
+        return False
+    report.rows += rows
+    return True
+
+
+def _row(size: str, axes: dict[str, int], name: str, got: Any, want: Any, atol: float) -> Row:
+    row = Row(size, axes, name)
+    if got is None or want is None:
+        row.ok, row.what = False, "is missing" if got is None else "is no output of the model"
+        return row
+    return row_of(row, got, want, atol)
+
+
+def _as_model_takes(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the inputs in the model's floating type."""
+    import copy
+
+    from ..exporters.prepare import cast_leaf_tensors, module_device, module_dtype
+
+    given = copy.deepcopy(dict(inputs))
+    if not isinstance(model, torch.nn.Module):
+        return given
+    dtype, device = module_dtype(model), module_device(model)
+    if dtype is None or device is None:
+        return given
+    return cast_leaf_tensors(given, dtype=dtype, device=device)
+
+
+def _outside_the_capture(program: Any, inputs: dict[str, Any]) -> str | None:
+    """Where values differ: whether the captured graph itself says that it is not for these inputs."""
+    if program is None:
+        return None
+    try:
+        program.captured.run(**inputs)
+    except ExportError as error:
+        return error.diagnostics[0]["what"] if error.code == "E0304" else None
+    return None

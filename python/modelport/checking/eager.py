@@ -1,0 +1,67 @@
+"""The model that an artifact is held against, loaded as transformers loads it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..errors import problem
+from ..structure import flatten
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without its progress bars and advice: what matters is in our own report."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def read_preprocessor(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
+    path = Path(folder) / "preprocessor_config.json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise problem("E0103", f"{path}: {error}", "download it again") from error
+    return found if isinstance(found, dict) else None
+
+
+def load_model(folder: str | os.PathLike[str], model_class: Any = None, dtype: torch.dtype | None = None) -> Any:
+    """The model of a checkpoint folder with its weights; `model_class` is a class, or its name in transformers."""
+    from ..checkpoint import Checkpoint, find_class, read_config
+
+    folder = Path(folder)
+    written = read_config(folder)
+    Checkpoint(folder)  # refuses pickles and broken files, with a way out
+    chosen = find_class(folder, written, model_class)
+    with quiet_transformers():
+        model = chosen.from_pretrained(folder, **({} if dtype is None else {"dtype": dtype}))
+    return model.eval()
+
+
+@torch.no_grad()
+def values_of(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model gives, by dotted name; inputs and random state stay as they are."""
+    rng = torch.get_rng_state()
+    try:
+        flat = flatten(model(**copy.deepcopy(dict(inputs))))
+    finally:
+        torch.set_rng_state(rng)
+    return dict(zip(flat.names, flat.leaves, strict=True))

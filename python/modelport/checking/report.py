@@ -1,0 +1,105 @@
+"""What a check found, as an object, a table and JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from ..errors import ExportError, problem
+
+
+@dataclasses.dataclass
+class Row:
+    """One output at one size."""
+
+    size: str  # "example", "batch 1", "longer", "odd"
+    axes: dict[str, int]
+    output: str
+    absolute: float = 0.0  # the largest difference
+    relative: float = 0.0
+    argmax: float | None = None  # share of positions whose largest value is at the same place
+    ok: bool = True
+    what: str = ""  # what is wrong, where numbers do not say it
+
+
+@dataclasses.dataclass
+class Skipped:
+    """A size that was not compared, and why."""
+
+    size: str
+    axes: dict[str, int]
+    why: str
+
+
+@dataclasses.dataclass
+class CheckReport:
+    """`ok` says whether every value is that of the model; `print(report)` shows the table."""
+
+    artifact: str
+    atol: float
+    rows: list[Row] = dataclasses.field(default_factory=list)
+    skipped: list[Skipped] = dataclasses.field(default_factory=list)
+    first: dict[str, Any] | None = None  # the first value of the graph that differs
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.rows) and all(row.ok for row in self.rows)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def to_dict(self) -> dict[str, Any]:
+        report = dataclasses.asdict(self) | {"ok": self.ok}
+        for row in report["rows"]:  # JSON has no infinity
+            row["absolute"], row["relative"] = (_plain(row[key]) for key in ("absolute", "relative"))
+        return report
+
+    def __str__(self) -> str:
+        head = ["size", "axes", "output", "max abs", "max rel", "argmax", ""]
+        lines = [head]
+        for row in self.rows:
+            same = "" if row.argmax is None else f"{100 * row.argmax:.4g} %"
+            verdict = "ok" if row.ok else row.what or "differs"
+            lines.append(
+                [row.size, axes_text(row.axes), row.output, f"{row.absolute:.2g}", f"{row.relative:.2g}", same, verdict]
+            )
+        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+        text += [f"{skip.size}: skipped, {skip.why}" for skip in self.skipped]
+        return "\n".join(line.rstrip() for line in text)
+
+    def error(self) -> ExportError:
+        """The mismatch as an error that names the first value that differs."""
+        if not self.rows:
+            why = "; ".join(f"{skip.size}: {skip.why}" for skip in self.skipped) or "there was nothing to compare"
+            return problem(
+                "E0401", f"no value of {self.artifact} was compared: {why}", "pass inputs that it takes: inputs={...}"
+            )
+        wrong = [row for row in self.rows if not row.ok]
+        summary = ", ".join(dict.fromkeys(_one(row) for row in wrong[:3]))
+        what = f"values of {self.artifact} differ from the model: {summary}"
+        where = None
+        if self.first is not None:
+            what += f"; the first that differs is {self.first['text']}"
+            where = {key: self.first[key] for key in ("file", "line", "module") if self.first.get(key)}
+        return problem(
+            "E0401",
+            what,
+            f"a difference that you can accept is allowed with a larger tolerance than {self.atol:g}: --atol",
+            "report it with the model's config.json",
+            where=where,
+        )
+
+
+def _one(row: Row) -> str:
+    amount = row.what or f"by {row.absolute:.3g}"
+    return f"{row.output} {amount} at {axes_text(row.axes) or row.size}"
+
+
+def axes_text(axes: dict[str, int]) -> str:
+    return ", ".join(f"{name} {size}" for name, size in axes.items())
+
+
+def _plain(number: float) -> float | str:
+    return number if math.isfinite(number) else str(number)

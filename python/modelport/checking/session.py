@@ -1,0 +1,105 @@
+"""An artifact in onnxruntime: which sizes it takes, how the model's inputs and outputs are called in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ..artifact import Artifact
+from ..errors import ExportError, problem
+from ..exporters.onnx_names import output_names
+from ..exporters.onnx_session import from_numpy, quiet_session, to_numpy
+from ..structure import flatten
+
+
+def needs_onnxruntime() -> None:
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise problem(
+            "E0301",
+            "a check runs the artifact in onnxruntime, which is not installed",
+            "pip install onnxruntime",
+            "export without a check: --no-check",
+        ) from error
+
+
+class Runner:
+    """Runs one artifact with the model's own inputs; results by the model's own output names."""
+
+    def __init__(self, artifact: Artifact, names: Mapping[str, str] | None = None):
+        """`names` are those that the export changed, as OnnxConfig has them."""
+        needs_onnxruntime()
+        self.artifact = artifact
+        self._names = dict(names or {})
+        self.inputs = artifact.summary["inputs"]
+        lost = [row for row in artifact.weight_files() if row["state"] != "whole"]
+        if lost:
+            rows = ", ".join(f"{row['file']} is {row['state']}" for row in lost)
+            raise problem("E0103", f"{artifact.path}: of its weights, {rows}", "export it again")
+        try:
+            self.session = quiet_session(artifact.path)
+        except Exception as error:  # onnxruntime's exceptions have no common class
+            raise _refused(artifact, error) from error
+
+    def feeds(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """The tensors that the file takes, by its names for them."""
+        flat = {self._names.get(name, name): value for name, value in flatten(dict(inputs)).tensors().items()}
+        missing = [row["name"] for row in self.inputs if row["name"] not in flat]
+        if missing:
+            raise problem(
+                "E0301",
+                f"{self.artifact.path} takes {', '.join(missing)}, which the inputs do not have",
+                f"it takes: {', '.join(row['name'] for row in self.inputs)}",
+            )
+        return {row["name"]: flat[row["name"]] for row in self.inputs}
+
+    def axes(self, feeds: Mapping[str, torch.Tensor]) -> dict[str, int]:
+        """The sizes of the named axes."""
+        sizes: dict[str, int] = {}
+        for row in self.inputs:
+            for axis, size in zip(row["shape"] or (), feeds[row["name"]].shape, strict=False):
+                if axis.isidentifier():
+                    sizes.setdefault(axis, size)
+        return sizes
+
+    def outside(self, feeds: Mapping[str, torch.Tensor]) -> str | None:
+        """Why the file does not take these sizes, by what it says of itself."""
+        for row in self.inputs:
+            tensor = feeds[row["name"]]
+            for axis, size in zip(row["shape"] or (), tensor.shape, strict=False):
+                if axis.isdecimal() and int(axis) != size:
+                    return f"{row['name']} has a size of {size} where the file has {axis}"
+        for axis, size in self.axes(feeds).items():
+            low, high = self.artifact.ranges.get(axis, (0, None))
+            if size < low or (high is not None and size > high):
+                return f"{axis} {size} is outside {low}..{'' if high is None else high}"
+        return None
+
+    def run(self, feeds: Mapping[str, torch.Tensor]) -> list[Any]:
+        return self.session.run(None, {name: to_numpy(value) for name, value in feeds.items()})
+
+    def paired(self, results: list[Any], wanted: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+        """(name, result, wanted value) of each output; None for the one of the two that is not there."""
+        renamed = output_names(wanted, [row["name"] for row in self.inputs])
+        by_name = {self._names.get(n, renamed.get(n, n)): value for n, value in wanted.items()}
+        names = [row["name"] for row in self.artifact.summary["outputs"]]
+        tensors = [value for value in wanted.values() if isinstance(value, torch.Tensor)]
+        if not set(names) & set(by_name) and len(tensors) == len(names):  # all of them renamed: the order is left
+            by_name = dict(zip(names, tensors, strict=True))
+        rows = []
+        for name, result in zip(names, results, strict=True):
+            want = by_name.pop(name, None)
+            want = want if want is None or isinstance(want, torch.Tensor) else torch.tensor(want)
+            rows.append((name, result if want is None else from_numpy(result, want.dtype), want))
+        return rows + [(name, None, want) for name, want in by_name.items() if isinstance(want, torch.Tensor)]
+
+
+def _refused(artifact: Artifact, error: Exception) -> ExportError:
+    text = " ".join(str(error).split())
+    ways = ["export it again"]
+    if "NOT_IMPLEMENTED" in text:
+        ways = ["export in another type: --dtype fp32", "export without a check, for a runtime that has it: --no-check"]
+    return problem("E0401", f"onnxruntime does not load {artifact.path}: {text}", *ways)

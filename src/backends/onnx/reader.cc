@@ -1,0 +1,351 @@
+#include "backends/onnx/reader.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <protozero/pbf_builder.hpp>
+#include <protozero/pbf_message.hpp>
+#include <set>
+
+#include "backends/onnx/proto.h"
+#include "base/error.h"
+
+namespace modelport::onnx {
+namespace {
+
+using protozero::data_view;
+using protozero::pbf_message;
+using protozero::pbf_wire_type;
+using protozero::tag_and_type;
+
+// Fields that only a reader meets.
+constexpr auto kModelFunctions = static_cast<proto::Model>(25);
+constexpr auto kAttributeGraph = static_cast<proto::Attribute>(6);
+constexpr auto kAttributeGraphs = static_cast<proto::Attribute>(11);
+constexpr auto kGraphSparseInitializer = static_cast<proto::Graph>(15);
+enum class Function : std::uint32_t { node = 7 };
+enum class SparseTensor : std::uint32_t { values = 1 };
+
+/// Graphs inside graphs (branches, loops): more than any model has, less than a stack.
+constexpr int kDeepest = 64;
+
+[[noreturn]] void bad(std::string what) {
+  throw ExportError({.code = Code::bad_file,
+                     .what = std::move(what),
+                     .ways_out = {"export or download the file again"}});
+}
+
+/// Names of TensorProto.DataType by number, as we write types.
+std::string dtype_name(std::int32_t number) {
+  static constexpr std::array<std::string_view, 24> kNames{
+      "",       "f32",    "u8",         "i8",     "u16",        "i16", "i32", "i64",
+      "string", "bool",   "f16",        "f64",    "u32",        "u64", "c64", "c128",
+      "bf16",   "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "u4",  "i4",  "f4e2m1"};
+  if (number < 0 || static_cast<std::size_t>(number) >= kNames.size())
+    return fmt::format("type {}", number);
+  return std::string(kNames[static_cast<std::size_t>(number)]);
+}
+
+/// Bits of one element; 0 where that is not known.
+std::uint64_t dtype_bits(std::int32_t number) {
+  static constexpr std::array<std::uint8_t, 24> kBits{0,  32, 8,  8,   16, 16, 32, 64, 0, 8, 16, 64,
+                                                      32, 64, 64, 128, 16, 8,  8,  8,  8, 4, 4,  4};
+  return number < 0 || static_cast<std::size_t>(number) >= kBits.size()
+             ? 0
+             : kBits[static_cast<std::size_t>(number)];
+}
+
+std::string text(const data_view& view) { return {view.data(), view.size()}; }
+
+constexpr std::uint32_t bytes_field(auto field) {
+  return tag_and_type(static_cast<std::uint32_t>(field), pbf_wire_type::length_delimited);
+}
+constexpr std::uint32_t number_field(auto field) {
+  return tag_and_type(static_cast<std::uint32_t>(field), pbf_wire_type::varint);
+}
+
+std::pair<std::string, std::string> entry_of(const data_view& data) {
+  std::pair<std::string, std::string> entry;
+  pbf_message<proto::Entry> reader(data);
+  while (reader.next()) {
+    if (reader.tag_and_type() == bytes_field(proto::Entry::key)) {
+      entry.first = text(reader.get_view());
+    } else if (reader.tag_and_type() == bytes_field(proto::Entry::value)) {
+      entry.second = text(reader.get_view());
+    } else {
+      reader.skip();
+    }
+  }
+  return entry;
+}
+
+std::string axis_of(const data_view& data) {
+  std::string axis = "?";
+  pbf_message<proto::Dimension> reader(data);
+  while (reader.next()) {
+    if (reader.tag_and_type() == number_field(proto::Dimension::value)) {
+      axis = std::to_string(reader.get_int64());
+    } else if (reader.tag_and_type() == bytes_field(proto::Dimension::param)) {
+      axis = text(reader.get_view());
+    } else {
+      reader.skip();
+    }
+  }
+  return axis;
+}
+
+void read_tensor_type(const data_view& data, ValueSummary& value) {
+  pbf_message<proto::TensorType> reader(data);
+  while (reader.next()) {
+    if (reader.tag_and_type() == number_field(proto::TensorType::elem_type)) {
+      value.dtype = dtype_name(reader.get_int32());
+    } else if (reader.tag_and_type() == bytes_field(proto::TensorType::shape)) {
+      value.has_shape = true;
+      pbf_message<proto::Shape> shape(reader.get_view());
+      while (shape.next(proto::Shape::dim, pbf_wire_type::length_delimited))
+        value.shape.push_back(axis_of(shape.get_view()));
+    } else {
+      reader.skip();
+    }
+  }
+}
+
+ValueSummary value_of(const data_view& data) {
+  ValueSummary value;
+  pbf_message<proto::ValueInfo> reader(data);
+  while (reader.next()) {
+    if (reader.tag_and_type() == bytes_field(proto::ValueInfo::name)) {
+      value.name = text(reader.get_view());
+    } else if (reader.tag_and_type() == bytes_field(proto::ValueInfo::type)) {
+      pbf_message<proto::Type> type(reader.get_view());
+      while (type.next(proto::Type::tensor_type, pbf_wire_type::length_delimited))
+        read_tensor_type(type.get_view(), value);
+    } else {
+      reader.skip();
+    }
+  }
+  return value;
+}
+
+std::uint64_t byte_count(const WeightSummary& weight, std::int32_t dtype) {
+  std::uint64_t count = dtype_bits(dtype);
+  for (const std::int64_t size : weight.shape) {
+    if (size < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count))
+      bad(fmt::format("the weight {} has an impossible shape", weight.name));
+  }
+  return count / 8 + (count % 8 != 0 ? 1 : 0);
+}
+
+std::uint64_t number_of(const std::string& digits, const WeightSummary& weight) {
+  std::uint64_t number = 0;
+  const char* end = digits.data() + digits.size();
+  if (std::from_chars(digits.data(), end, number).ptr != end)
+    bad(fmt::format("the place of the weight {} in its file is {:?}", weight.name, digits));
+  return number;
+}
+
+WeightSummary weight_of(const data_view& data) {
+  WeightSummary weight;
+  std::int32_t dtype = 0;
+  pbf_message<proto::Tensor> reader(data);
+  while (reader.next()) {
+    const std::uint32_t field = reader.tag_and_type();
+    if (field == bytes_field(proto::Tensor::dims)) {
+      for (const std::int64_t size : reader.get_packed_int64()) weight.shape.push_back(size);
+    } else if (field == number_field(proto::Tensor::dims)) {
+      weight.shape.push_back(reader.get_int64());
+    } else if (field == number_field(proto::Tensor::data_type)) {
+      dtype = reader.get_int32();
+    } else if (field == bytes_field(proto::Tensor::name)) {
+      weight.name = text(reader.get_view());
+    } else if (field == bytes_field(proto::Tensor::external_data)) {
+      const auto [key, value] = entry_of(reader.get_view());
+      if (key == "location") weight.file = value;
+      if (key == "offset") weight.offset = number_of(value, weight);
+    } else {
+      reader.skip();
+    }
+  }
+  weight.dtype = dtype_name(dtype);
+  weight.bytes = byte_count(weight, dtype);
+  return weight;
+}
+
+class GraphReader {
+ public:
+  explicit GraphReader(ModelSummary& summary) : summary_(summary) {}
+
+  void read_main(const data_view& data) {
+    pbf_message<proto::Graph> reader(data);
+    while (reader.next()) {
+      const std::uint32_t field = reader.tag_and_type();
+      if (field == bytes_field(proto::Graph::node)) {
+        summary_.nodes.push_back(node(reader.get_view(), 0));
+      } else if (field == bytes_field(proto::Graph::name)) {
+        summary_.graph_name = text(reader.get_view());
+      } else if (field == bytes_field(proto::Graph::initializer)) {
+        summary_.weights.push_back(weight_of(reader.get_view()));
+      } else if (field == bytes_field(kGraphSparseInitializer)) {
+        pbf_message<SparseTensor> sparse(reader.get_view());
+        while (sparse.next(SparseTensor::values, pbf_wire_type::length_delimited))
+          summary_.weights.push_back(weight_of(sparse.get_view()));
+      } else if (field == bytes_field(proto::Graph::input)) {
+        summary_.inputs.push_back(value_of(reader.get_view()));
+      } else if (field == bytes_field(proto::Graph::output)) {
+        summary_.outputs.push_back(value_of(reader.get_view()));
+      } else {
+        reader.skip();
+      }
+    }
+  }
+
+  void read_function(const data_view& data) {
+    pbf_message<Function> reader(data);
+    while (reader.next(Function::node, pbf_wire_type::length_delimited)) node(reader.get_view(), 0);
+  }
+
+ private:
+  NodeSummary node(const data_view& data, int depth) {
+    NodeSummary node;
+    std::string domain;
+    pbf_message<proto::Node> reader(data);
+    while (reader.next()) {
+      const std::uint32_t field = reader.tag_and_type();
+      if (field == bytes_field(proto::Node::input)) {
+        node.inputs.push_back(text(reader.get_view()));
+      } else if (field == bytes_field(proto::Node::output)) {
+        node.outputs.push_back(text(reader.get_view()));
+      } else if (field == bytes_field(proto::Node::name)) {
+        node.name = text(reader.get_view());
+      } else if (field == bytes_field(proto::Node::op_type)) {
+        node.op = text(reader.get_view());
+      } else if (field == bytes_field(proto::Node::domain)) {
+        domain = text(reader.get_view());
+      } else if (field == bytes_field(proto::Node::attribute)) {
+        attribute(reader.get_view(), depth);
+      } else if (field == bytes_field(proto::Node::metadata_props)) {
+        auto [key, value] = entry_of(reader.get_view());
+        if (key == "source") node.source = std::move(value);
+      } else {
+        reader.skip();
+      }
+    }
+    if (!domain.empty() && domain != "ai.onnx") node.op = domain + "." + node.op;
+    ++summary_.operators[node.op];
+    return node;
+  }
+
+  void attribute(const data_view& data, int depth) {
+    pbf_message<proto::Attribute> reader(data);
+    while (reader.next()) {
+      const std::uint32_t field = reader.tag_and_type();
+      if (field == bytes_field(kAttributeGraph) || field == bytes_field(kAttributeGraphs)) {
+        inner_graph(reader.get_view(), depth + 1);
+      } else {
+        reader.skip();
+      }
+    }
+  }
+
+  void inner_graph(const data_view& data, int depth) {
+    if (depth > kDeepest) bad("graphs are nested too deeply");
+    pbf_message<proto::Graph> reader(data);
+    while (reader.next()) {
+      if (reader.tag_and_type() == bytes_field(proto::Graph::node)) {
+        node(reader.get_view(), depth);
+      } else if (reader.tag_and_type() == bytes_field(proto::Graph::initializer)) {
+        summary_.weights.push_back(weight_of(reader.get_view()));
+      } else {
+        reader.skip();
+      }
+    }
+  }
+
+  ModelSummary& summary_;
+};
+
+std::pair<std::string, std::int64_t> opset_of(const data_view& data) {
+  std::pair<std::string, std::int64_t> opset;
+  pbf_message<proto::OperatorSet> reader(data);
+  while (reader.next()) {
+    if (reader.tag_and_type() == bytes_field(proto::OperatorSet::domain)) {
+      opset.first = text(reader.get_view());
+    } else if (reader.tag_and_type() == number_field(proto::OperatorSet::version)) {
+      opset.second = reader.get_int64();
+    } else {
+      reader.skip();
+    }
+  }
+  if (opset.first == "ai.onnx") opset.first.clear();
+  return opset;
+}
+
+/// Old files list initializers among the inputs; what a user must pass is the rest.
+void drop_initializers(ModelSummary& summary) {
+  std::set<std::string_view> weights;
+  for (const WeightSummary& weight : summary.weights) weights.insert(weight.name);
+  std::erase_if(summary.inputs,
+                [&](const ValueSummary& input) { return weights.contains(input.name); });
+}
+
+ModelSummary read(const data_view& data) {
+  ModelSummary summary;
+  GraphReader graph(summary);
+  bool has_graph = false;
+  pbf_message<proto::Model> reader(data);
+  while (reader.next()) {
+    const std::uint32_t field = reader.tag_and_type();
+    if (field == number_field(proto::Model::ir_version)) {
+      summary.ir_version = reader.get_int64();
+    } else if (field == bytes_field(proto::Model::producer_name)) {
+      summary.producer_name = text(reader.get_view());
+    } else if (field == bytes_field(proto::Model::producer_version)) {
+      summary.producer_version = text(reader.get_view());
+    } else if (field == bytes_field(proto::Model::graph)) {
+      has_graph = true;
+      graph.read_main(reader.get_view());
+    } else if (field == bytes_field(kModelFunctions)) {
+      graph.read_function(reader.get_view());
+    } else if (field == bytes_field(proto::Model::opset_import)) {
+      summary.opsets.push_back(opset_of(reader.get_view()));
+    } else if (field == bytes_field(proto::Model::metadata_props)) {
+      summary.metadata.push_back(entry_of(reader.get_view()));
+    } else {
+      reader.skip();
+    }
+  }
+  if (!has_graph || summary.ir_version <= 0) bad("it has no graph or no version");
+  drop_initializers(summary);
+  return summary;
+}
+
+}  // namespace
+
+ModelSummary summarize(std::span<const std::byte> bytes, const std::string& name) {
+  const auto fail = [&](const std::string& why) {
+    bad(fmt::format("{} is no ONNX model, or a broken one: {}", name, why));
+  };
+  try {
+    return read({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  } catch (const protozero::exception& error) {
+    fail(bytes.empty() ? "the file is empty" : error.what());
+  } catch (const ExportError& error) {
+    fail(error.diagnostics().front().what);
+  }
+  throw InternalError("unreachable");
+}
+
+std::string further_outputs(std::span<const std::string> names) {
+  std::string graph;
+  protozero::pbf_builder<proto::Graph> builder(graph);
+  for (const std::string& name : names) {
+    protozero::pbf_builder<proto::ValueInfo> value(builder, proto::Graph::output);
+    value.add_string(proto::ValueInfo::name, name);
+  }
+  std::string data;
+  protozero::pbf_builder<proto::Model>(data).add_message(proto::Model::graph, graph);
+  return data;
+}
+
+}  // namespace modelport::onnx

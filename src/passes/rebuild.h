@@ -1,0 +1,36 @@
+// A graph written anew from another one: nodes are copied, left out, or preceded by new ones.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace modelport::passes {
+
+class Rebuild {
+ public:
+  /// Takes over inputs, weights and dimensions.
+  explicit Rebuild(const ir::Graph& source);
+
+  /// The value of the new graph that an old one became.
+  ir::ValueId operator()(ir::ValueId old) const { return value_of_[old.index]; }
+  void copy(const ir::Node& node);
+  /// An ONNX node on values of the new graph, in the place of an old one.
+  ir::ValueId emit(std::string op, const std::vector<ir::ValueId>& inputs,
+                   std::vector<ir::NamedArg> attributes, ir::TensorType type, ir::PlaceId place);
+  ir::ValueId ints(const std::vector<std::int64_t>& numbers);
+  void replace(ir::ValueId old, ir::ValueId by) { value_of_[old.index] = by; }
+  const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
+  /// The new graph; outputs are those of the old one.
+  ir::Graph finish() &&;
+
+ private:
+  ir::Arg translated(const ir::Arg& arg) const;
+
+  const ir::Graph& source_;
+  ir::Graph graph_;
+  std::vector<ir::ValueId> value_of_;
+};
+
+}  // namespace modelport::passes

@@ -1,0 +1,28 @@
+"""Every row of the operator table in onnxruntime, from the row's own samples."""
+
+from __future__ import annotations
+
+import onnx_parity
+import pytest
+
+from modelport import core
+
+CELLS = [name for name in core.op_names() if core.onnx_cell(name)[0] and not core.onnx_cell(name)[1]]
+
+
+@pytest.mark.parametrize("op", CELLS)
+def test_onnxruntime_agrees_with_pytorch_on_every_sample(op: str) -> None:
+    assert list(onnx_parity.mismatches(op)) == []
+
+
+@pytest.mark.parametrize("opset", [17, 18])
+def test_older_opsets_agree_as_well(opset: int) -> None:
+    """All rows in one test: most of them do not depend on the opset."""
+    wrong = [line for op in CELLS for line in onnx_parity.mismatches(op, opset=opset)]
+    assert wrong == []
+
+
+def test_every_row_has_a_rule_or_says_why_not() -> None:
+    assert [name for name in core.op_names() if not core.onnx_cell(name)[0]] == []
+    reasons = {name: core.onnx_cell(name)[1] for name in core.op_names() if core.onnx_cell(name)[1]}
+    assert all(len(reason) > 15 for reason in reasons.values())
