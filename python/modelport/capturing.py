@@ -34,6 +34,7 @@ def capture(
     dynamic_shapes: Any = None,
     test_guards: bool = True,
     model_class: Any = None,
+    dtype: torch.dtype | None = None,
 ) -> Captured:
     """Captures a model, or any callable on tensors, as a graph that computes the same.
 
@@ -43,13 +44,14 @@ def capture(
     size is tried out at a size on its other side and dropped where it makes no difference.
 
     A path names a checkpoint folder: the model is captured without reading its weights. `model_class` (a class or its
-    name in transformers) is for a folder whose config.json names none, or another than the one wanted.
+    name in transformers) is for a folder whose config.json names none, or another than the one wanted; `dtype` is for
+    weights in another type than the folder's.
     """
     if isinstance(model, str | os.PathLike):
         from .weightless import capture_folder
 
         options = {"dynamic": dynamic, "dynamic_shapes": dynamic_shapes, "test_guards": test_guards}
-        return capture_folder(model, inputs, model_class=model_class, **options)
+        return capture_folder(model, inputs, model_class=model_class, dtype=dtype, **options)
     kwargs = _as_keywords(model, inputs)
     _check_inputs(model, kwargs)
     flat = flatten(kwargs)

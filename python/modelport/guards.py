@@ -16,6 +16,9 @@ from .dynamic import Axes
 from .structure import Flat, flatten, unflatten
 
 
+_LARGER = 16  # times the example: a model at sizes far above it would take long
+
+
 def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
     for below in (True, False):
         captured = _tested_on_one_side(model, captured, axes, _narrowed(captured, below))
@@ -42,11 +45,14 @@ def _narrowed(captured: Captured, below: bool) -> dict[str, int]:
     for dim in captured.program.dims():
         if dim["from_data"]:
             continue
+        largest = _LARGER * dim["hint"] + _LARGER
         if below and dim["lo"] > dim["declared_lo"]:
             sizes[dim["name"]] = dim["lo"] - 1
         elif not below and dim["hi"] is not None and (dim["declared_hi"] is None or dim["hi"] < dim["declared_hi"]):
             sizes[dim["name"]] = dim["hi"] + 1
-    return {name: size for name, size in sizes.items() if size < 4096}
+        if sizes.get(dim["name"], 0) > largest:
+            del sizes[dim["name"]]
+    return sizes
 
 
 def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int]) -> Captured | None:
@@ -76,11 +82,22 @@ def _at_shape(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
 def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
     if other is None:
         return captured
-    if captured.program.same_as(other.program) or right_at(model, captured, other.inputs, sizes):
+    if captured.program.same_as(other.program) or _right_from(model, captured, other.inputs, sizes):
         return _widened(captured, sizes)
-    if right_at(model, other, captured.inputs, sizes):
+    if right_at(model, other, captured.inputs, sizes) and _right_further(model, other, sizes):
         return _widened(Captured(other.program, captured.inputs, other.outputs, other.in_graph), sizes)
     return captured
+
+
+def _right_from(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
+    return right_at(model, captured, inputs, sizes) and _right_further(model, captured, sizes)
+
+
+def _right_further(model: Any, captured: Captured, sizes: dict[str, int]) -> bool:
+    """A range that opens upwards is tried at a second size: the first may be the last that is served."""
+    hints = {dim["name"]: dim["hint"] for dim in captured.program.dims()}
+    further = {name: 2 * size + 1 for name, size in sizes.items() if size > hints.get(name, size)}
+    return not further or right_at(model, captured, _resized(captured, further), sizes | further)
 
 
 def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:

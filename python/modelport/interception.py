@@ -24,7 +24,7 @@ from ._modelport import (
     sym_round,
     sym_trunc,
 )
-from .rolled import Lengths, attention, cat, is_rolling, split
+from .rolled import Lengths, attention, cat, is_rolling, iterate, nonzero, split
 from .substitutes import note_use
 
 _changed = threading.Condition()
@@ -146,13 +146,13 @@ def _symbol_hash(original: Callable[..., Any]) -> Callable[..., Any]:
     return __hash__
 
 
-def _noted(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _noted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The method behind a builtin that gives plain numbers only: who calls the builtin is noted."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def method(self: Any) -> Any:
             if is_recording() and (not isinstance(self, torch.Tensor) or concerns_graph(self)):
-                note_use(name)
+                note_use(*names)
             return original(self)
 
         return method
@@ -253,7 +253,9 @@ _REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.SymFloat, "__int__", _noted("int")),
     (torch.Tensor, "__int__", _noted("int")),
     (torch.Tensor, "__len__", _noted("len")),
-    (torch.Tensor, "__iter__", _noted("list")),
+    (torch.Tensor, "__iter__", lambda original: iterate(original, note_use)),
+    (torch.Tensor, "nonzero", nonzero),
+    (torch.SymBool, "__bool__", _noted("min", "max")),
     (torch.SymFloat, "__trunc__", _float_trunc),
     (torch.SymFloat, "__round__", _float_round),
     (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),

@@ -3,6 +3,7 @@ Python, or that the recorder cannot see into. Each is replaced by tensor arithme
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 
 from .exporters.patches import patch_attribute
+from .scans import associative_scan, linear_scan, not_exporting
 from .vision_positions import rope_index, vision_position_ids
 
 
@@ -36,6 +38,20 @@ def _wanted(module: torch.nn.Module | None) -> Iterator[tuple[Any, str, Callable
     for cls in classes:
         if cls.__name__ in _ROPE_INDEX:
             yield cls, "get_rope_index", rope_index
+        if "_rnn_scan" in vars(cls):
+            yield cls, "_rnn_scan", linear_scan
+    yield from _scans({cls.__module__ for cls in classes})
+
+
+def _scans(scopes: set[str]) -> Iterator[tuple[Any, str, Callable[[Any], Any]]]:
+    recurrent = [sys.modules[scope] for scope in scopes if hasattr(sys.modules[scope], "mamba_selective_scan")]
+    if not recurrent:
+        return
+    home = importlib.import_module("torch._higher_order_ops.associative_scan")  # the package has a function so named
+    yield home, "associative_scan", associative_scan
+    for module in recurrent:
+        if hasattr(module, "is_torchdynamo_exporting"):
+            yield module, "is_torchdynamo_exporting", not_exporting
 
 
 def _broadcast_mask(_original: Any) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ import torch
 from ._modelport import concerns_graph, is_recording
 
 _SEGMENTS = "_modelport_segments"  # on a tensor that stands for all pieces: their lengths
+_OF = "_modelport_of"  # on indices of what is set: among how many
 
 
 class Unroll(Exception):
@@ -110,6 +111,32 @@ class Rows(Sequence[torch.Tensor]):
 
     def __iter__(self) -> Iterator[torch.Tensor]:
         return iter(self.tensor.unbind(0))
+
+
+def nonzero(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A loop over `hit.nonzero()`, with one flag for each of a fixed number of experts, goes over all of them: for one
+    that is not hit, there is nothing to do."""
+
+    def nonzero(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        found = original(self, *args, **kwargs)
+        if _state.on and self.dim() == 1 and is_rolling(found):
+            setattr(found, _OF, int(self.shape[0]))
+        return found
+
+    return nonzero
+
+
+def iterate(original: Callable[..., Any], note: Callable[..., None]) -> Callable[..., Any]:
+    def __iter__(self: torch.Tensor) -> Any:
+        count = getattr(self, _OF, None)
+        if count is not None and is_rolling(self):
+            _state.used = True
+            return iter(torch.arange(count, device=self.device)[:, None].unbind(0))
+        if is_recording() and concerns_graph(self):
+            note("list")
+        return original(self)
+
+    return __iter__
 
 
 def split(original: Callable[..., Any]) -> Callable[..., Any]:

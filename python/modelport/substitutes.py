@@ -1,4 +1,4 @@
-"""`int(...)`, `len(...)`, `range(...)` and `list(...)` of symbols in model code.
+"""`int(...)`, `len(...)`, `range(...)`, `list(...)`, `min(...)` and `max(...)` of symbols in model code.
 
 Python insists that these give plain numbers, so a symbol that passes through them is pinned to its value in the example.
 The modules of model code that do this are remembered, and the model is captured again with substitutes among the globals
@@ -30,14 +30,15 @@ def uses() -> frozenset[Use]:
     return frozenset(_known)
 
 
-def note_use(name: str) -> None:
-    """To be called by a replacement of the method behind a builtin: the code that called the builtin gets a substitute
+def note_use(*names: str, depth: int = 2) -> None:
+    """To be called by a replacement of the method behind builtins: the code that called one of them gets a substitute
     next time."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(depth)
     scope = frame.f_globals
     module = scope.get("__name__")
-    if isinstance(module, str) and name in frame.f_code.co_names and name not in scope:
-        _known[module, name] = scope
+    for name in names:
+        if isinstance(module, str) and name in frame.f_code.co_names and name not in scope:
+            _known[module, name] = scope
 
 
 @contextmanager
@@ -124,4 +125,27 @@ def _range_of(*bounds: Any) -> Any:
     return numbers
 
 
-_SUBSTITUTES: dict[str, Callable[..., Any]] = {"int": _Int, "len": _len_of, "range": _range_of, "list": _List}
+def _chosen(name: str) -> Callable[..., Any]:
+    """`min` and `max`: of symbols an expression, and no question which it is."""
+    plain, symbolic = getattr(builtins, name), getattr(torch, f"sym_{name}")
+
+    def choose(*values: Any, **options: Any) -> Any:
+        numbers = all(isinstance(value, int | torch.SymInt) for value in values)
+        if options or len(values) < 2 or not numbers or not any(isinstance(v, torch.SymInt) for v in values):
+            return plain(*values, **options)
+        result = values[0]
+        for value in values[1:]:
+            result = symbolic(result, value)
+        return result
+
+    return choose
+
+
+_SUBSTITUTES: dict[str, Callable[..., Any]] = {
+    "int": _Int,
+    "len": _len_of,
+    "range": _range_of,
+    "list": _List,
+    "min": _chosen("min"),
+    "max": _chosen("max"),
+}

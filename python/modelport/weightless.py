@@ -30,7 +30,7 @@ class _NotThisWay(Exception):
 
 
 def capture_folder(
-    path: str | os.PathLike[str], inputs: Any, *, model_class: Any = None, **options: Any
+    path: str | os.PathLike[str], inputs: Any, *, model_class: Any = None, dtype: Any = None, **options: Any
 ) -> CapturedOnDisk:
     """`capture` of the model in a folder without reading its weights; what cannot be done so reads them and says so."""
     from .capturing import capture
@@ -40,7 +40,7 @@ def capture_folder(
     checkpoint = Checkpoint(folder)
     model_class = find_class(folder, written, model_class)
     try:
-        weights = WeightsOnDisk(folder, checkpoint, written, model_class)
+        weights = WeightsOnDisk(folder, checkpoint, written, model_class, dtype)
         on_disk.put(weights.model, weights)
         with weights.unread():
             captured = capture(weights.model, inputs, **options)
@@ -48,7 +48,7 @@ def capture_folder(
         if isinstance(error, ExportError) and error.code != "E0206":
             raise
         warnings.warn(f"{folder}: the weights are loaded, because {_reason(error)}", stacklevel=3)
-        model = model_class.from_pretrained(folder).eval()
+        model = model_class.from_pretrained(folder, **({} if dtype is None else {"dtype": dtype})).eval()
         return CapturedOnDisk(capture(model, inputs, **options), None)
     if weights.refused:
         warnings.warn(
@@ -74,13 +74,15 @@ def _reason(error: Exception) -> str:
 class WeightsOnDisk:
     """A model over mapped weights, and where each of them is."""
 
-    def __init__(self, folder: Path, checkpoint: Checkpoint, written: dict[str, Any], model_class: Any):
+    def __init__(
+        self, folder: Path, checkpoint: Checkpoint, written: dict[str, Any], model_class: Any, asked: Any = None
+    ):
         if written.get("quantization_config"):
             raise _NotThisWay("the checkpoint is quantized: its tensors are not the weights of the model")
         self.folder = folder
         self.checkpoint = checkpoint
         model_class, config = read_class_config(folder, model_class)
-        dtype = _set_dtype(config, checkpoint)
+        dtype = _set_dtype(config, checkpoint, asked)
         self.model = _built(model_class, config, dtype)
         sources = bind(self.model, checkpoint, dtype)
         _settle_ties(self.model, checkpoint, sources)
@@ -140,9 +142,10 @@ class WeightsOnDisk:
         tensor._is_hf_initialized = True  # transformers leaves such a tensor alone when it initialises the rest
 
 
-def _set_dtype(config: Any, checkpoint: Checkpoint) -> torch.dtype:
-    """The dtype that transformers would load the model in: that of the configuration, else that of the file."""
-    dtype = getattr(config, "dtype", None)
+def _set_dtype(config: Any, checkpoint: Checkpoint, asked: Any) -> torch.dtype:
+    """The dtype that is asked for, or that transformers would load the model in: that of the configuration, else that
+    of the file."""
+    dtype = asked or getattr(config, "dtype", None)
     if dtype is None:
         stored = (t.dtype for t in checkpoint.tensors.values())
         dtype = next((d for d in stored if d.is_floating_point and d.itemsize > 1), torch.float32)

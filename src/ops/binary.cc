@@ -32,7 +32,7 @@ constexpr std::array kBinaryOps{
           .onnx = custom(onnx::add),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; bool[a], bool[]; i64[], f16[a, b]; f32[a, b], f32[b], alpha=2; c64[a], "
-                     "f64[a]; bf16[a, b], a; i64[a], a + b"},
+                     "f64[a]; bf16[a, b], a; i64[a], a + b; c64[a], c64[]; u8[a], 3"},
     OpDef{.name = "aten.atan2",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary_floating,
@@ -66,19 +66,21 @@ constexpr std::array kBinaryOps{
           .infer = binary_floating,
           .onnx = custom(onnx::div),
           .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
-                     "bool[a], bool[a]"},
+                     "bool[a], bool[a]; c64[a], c64[a]; c64[a], 2; bf16[a], 3"},
     OpDef{.name = "aten.div.Tensor_mode",
           .schema = "(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
           .infer = div_mode,
           .onnx = custom(onnx::div_mode),
           .samples = "f32[a, b], f32[b], rounding_mode='floor'; i64[a], 2, rounding_mode='floor'; "
                      "i32[a, b], 3, rounding_mode='trunc'; i64[a], f32[], rounding_mode='floor'; "
-                     "i64[a], 2, rounding_mode=None"},
+                     "i64[a], 2, rounding_mode=None; f32[a, b], 3, rounding_mode='floor'; i32[a, "
+                     "b], 3, rounding_mode='floor'; f32[a], f32[a], rounding_mode='trunc'"},
     OpDef{.name = "aten.floor_divide",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::floor_divide),
-          .samples = "f32[a, b], 2; i64[a, b], 3; i64[a], 2.0; f16[a], 2"},
+          .samples = "f32[a, b], 2; i64[a, b], 3; i64[a], 2.0; f16[a], 2; f32[a], f32[a]; i32[a], "
+                     "4; bf16[a], 3"},
     OpDef{.name = "aten.floor_divide.Scalar",
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = binary,
@@ -103,7 +105,7 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::fmod),
-          .samples = "f32[a, b], f32[b]; i64[a], 3; i64[a], 2.5; f16[], f32[a]"},
+          .samples = "f32[a, b], f32[b]; i64[a], 3; i64[a], 2.5; f16[], f32[a]; i32[a], -3"},
     OpDef{.name = "aten.gcd",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
@@ -159,7 +161,7 @@ constexpr std::array kBinaryOps{
           .infer = binary,
           .onnx = custom(onnx::maximum),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
-                     "2; i64[], f16[a, b]; u8[a], i8[a]"},
+                     "2; i64[], f16[a, b]; u8[a], i8[a]; bool[a], bool[a]; bf16[a], bf16[]"},
     OpDef{.name = "aten.min.other",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
@@ -170,7 +172,7 @@ constexpr std::array kBinaryOps{
           .infer = binary,
           .onnx = custom(onnx::minimum),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
-                     "2; i64[], f16[a, b]; u8[a], i8[a]"},
+                     "2; i64[], f16[a, b]; u8[a], i8[a]; bool[a], bool[a]; bf16[a], bf16[]"},
     OpDef{.name = "aten.mul.Scalar",
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = binary,
@@ -182,7 +184,7 @@ constexpr std::array kBinaryOps{
           .onnx = custom(onnx::mul),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; bool[a], bool[]; i64[], f16[a, b]; bool[a, b], f32[b]; i16[a], u8[a]; "
-                     "bf16[a], f16[a]"},
+                     "bf16[a], f16[a]; c64[a], c64[a]; c64[a, b], f32[b]; f32[a], c64[a]"},
     OpDef{.name = "aten.nextafter",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
@@ -197,7 +199,9 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Scalar exponent) -> Tensor",
           .infer = pow_rule,
           .onnx = custom(onnx::pow),
-          .samples = "f32[a, b], 2; i64[a], 2; i64[a], 0.5; f16[], -0.5; bool[a], 2; f32[a], a"},
+          .samples =
+              "f32[a, b], 2; i64[a], 2; i64[a], 0.5; f16[], -0.5; bool[a], 2; f32[a], a; f32[a], "
+              "3; f32[a], -1; f32[a], 1; f32[a], 2.5; i32[a], 5; bf16[a], 2; c64[a], 2; f32[a], 0"},
     OpDef{.name = "aten.pow.Tensor_Tensor",
           .schema = "(Tensor self, Tensor exponent) -> Tensor",
           .infer = pow_rule,
@@ -217,7 +221,8 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::remainder),
-          .samples = "f32[a, b], f32[b]; i64[a], 3; i64[a], 2.5; f16[], f32[a]"},
+          .samples =
+              "f32[a, b], f32[b]; i64[a], 3; i64[a], 2.5; f16[], f32[a]; i32[a], -3; bf16[a], 2"},
     OpDef{.name = "aten.rsub.Scalar",
           .schema = "(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
           .infer = binary,
@@ -251,7 +256,7 @@ constexpr std::array kBinaryOps{
           .infer = binary,
           .onnx = custom(onnx::sub),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
-                     "2; i64[], f16[a, b]; u8[a], i8[a]; i64[a], a - 1, alpha=2"},
+                     "2; i64[], f16[a, b]; u8[a], i8[a]; i64[a], a - 1, alpha=2; c64[a], c64[a]"},
     OpDef{.name = "aten.xlogy.Scalar_Other",
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = binary_floating,

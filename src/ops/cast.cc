@@ -22,9 +22,7 @@ Results copy(Call& call) {
 
 Values onnx_cast(Lower& l) { return {l.in("self", l.result().dtype)}; }
 
-Values onnx_copy(Lower& l) {
-  return {l.expand(l.in("src", l.result().dtype), l.result().shape)};
-}
+Values onnx_copy(Lower& l) { return {l.expand(l.in("src", l.result().dtype), l.result().shape)}; }
 
 constexpr std::array kCastOps{
     OpDef{.name = "aten._to_copy",

@@ -18,8 +18,8 @@ constexpr std::array kCompareOps{
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = compare,
           .onnx = custom(onnx::compare_eq),
-          .samples =
-              "f32[a, b], f32[b]; i64[a, 1], f32[1, b]; i64[a], 2; bool[], f16[a]; f32[], f32[]"},
+          .samples = "f32[a, b], f32[b]; i64[a, 1], f32[1, b]; i64[a], 2; bool[], f16[a]; f32[], "
+                     "f32[]; c64[a], c64[a]; u8[a], u8[a]; bf16[a], bf16[a]"},
     OpDef{.name = "aten.ge.Scalar",
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = compare,
@@ -47,7 +47,8 @@ constexpr std::array kCompareOps{
                     "atol=1e-08, bool equal_nan=False) -> Tensor",
           .infer = compare,
           .onnx = custom(onnx::isclose),
-          .samples = "f32[a, b], f32[b]; f32[], f32[a], rtol=0.5; i64[a], i64[a]"},
+          .samples = "f32[a, b], f32[b]; f32[], f32[a], rtol=0.5; i64[a], i64[a]; f32[a], f32[a], "
+                     "equal_nan=True"},
     OpDef{.name = "aten.le.Scalar",
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = compare,
@@ -78,7 +79,7 @@ constexpr std::array kCompareOps{
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = compare,
           .onnx = custom(onnx::compare_lt),
-          .samples = "f32[a, b], 0; i64[a], 1.5; bool[], 1; i64[a, b], b"},
+          .samples = "f32[a, b], 0; i64[a], 1.5; bool[], 1; i64[a, b], b; bf16[a], 0.1; u8[a], 1"},
     OpDef{.name = "aten.lt.Tensor",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = compare,

@@ -60,7 +60,7 @@ constexpr std::array kCreateOps{
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = arange,
           .onnx = custom(onnx::arange),
-          .samples = "a; a, dtype=f32; 2*a + 1; 5.5; 7; a, dtype=i32"},
+          .samples = "a; a, dtype=f32; 2*a + 1; 5.5; 7; a, dtype=i32; a, dtype=bf16"},
     OpDef{.name = "aten.arange.start",
           .schema = "(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, "
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -73,7 +73,7 @@ constexpr std::array kCreateOps{
           .infer = arange,
           .onnx = custom(onnx::arange),
           .samples = "0, a, 2; a, 0, -1; a, -1, -2; 0, 1, 0.1; 0, a, 3, dtype=f32; 1.5, 9, 2, "
-                     "dtype=i64; 0, 10 + a, a; 2, 2"},
+                     "dtype=i64; 0, 10 + a, a; 2, 2; 0.5, a, 0.25; 10, 0, -3, dtype=f64"},
     OpDef{.name = "aten.bartlett_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
@@ -122,7 +122,7 @@ constexpr std::array kCreateOps{
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = eye,
           .onnx = custom(onnx::eye),
-          .samples = "a; 3, dtype=i64; 0"},
+          .samples = "a; 3, dtype=i64; 0; a, dtype=bf16"},
     OpDef{.name = "aten.eye.m",
           .schema = "(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
@@ -134,7 +134,8 @@ constexpr std::array kCreateOps{
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = full,
           .onnx = custom(onnx::full),
-          .samples = "[a, b], 0.5; [a], 1; [], True; [a, b], 1, dtype=f16; [a], a"},
+          .samples = "[a, b], 0.5; [a], 1; [], True; [a, b], 1, dtype=f16; [a], a; [a], 0.5, "
+                     "dtype=bf16; [a], 2, dtype=c64"},
     OpDef{.name = "aten.hamming_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
@@ -158,7 +159,7 @@ constexpr std::array kCreateOps{
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
-          .samples = "a, False; 5, True, dtype=f64"},
+          .samples = "a, False; 5, True, dtype=f64; 1, False"},
     OpDef{.name = "aten.kaiser_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
@@ -176,7 +177,7 @@ constexpr std::array kCreateOps{
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
           .onnx = custom(onnx::linspace),
-          .samples = "0, 1, a; -1.0, 1.0, 5; 0, 10, a, dtype=f64"},
+          .samples = "0, 1, a; -1.0, 1.0, 5; 0, 10, a, dtype=f64; 0, 10, 5, dtype=i64; 3, 3, 1"},
     OpDef{.name = "aten.linspace.Scalar_Tensor",
           .schema = "(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -231,7 +232,8 @@ constexpr std::array kCreateOps{
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
           .onnx = custom(onnx::zeros),
-          .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool"},
+          .samples = "[a, b]; [a, 2*b + 1], dtype=i64; []; [a], dtype=bool; [a], dtype=bf16; [a], "
+                     "dtype=c64"},
 };
 static_assert(first_bad_row(kCreateOps).empty(), "unsorted, duplicate or half-filled row");
 

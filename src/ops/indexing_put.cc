@@ -51,33 +51,32 @@ constexpr std::array kPutOps{
           .infer = like_self,
           .onnx = custom(onnx::index_fill),
           .samples = "f32[3, b], 0, i64<3>[c], f32[]; f32[a, 3], -1, i64<3>[2], f32[]"},
-    OpDef{
-        .name = "aten.index_put",
-        .schema =
-            "(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-        .infer = like_self,
-        .onnx = custom(onnx::index_put),
-        .samples =
-            "f32[a, b, 3], [i64<1>[c]], f32[b, 3]; f32[a, b, 3], [None, i64<1>[c]], f32[a, c, 3], "
-            "True; f32[a, b], [bool[a, b]], f32[]; f32[a, b, 3], [bool[a, b]], f32[3]; f32[a, b], "
-            "[bool[a]], f32[1, b]; f32[a, b, 3], [None, bool[b]], f32[a, 1, 3]; f32[a, b, 3], "
-            "[bool[a, b]], f32[1, 3], True; f32[6, 7], [i64[c], i64[c]], f32[c], True; f32[6, b, "
-            "7], [i64[4], None, i64[4]], f32[4, b], True; f32[a, 6, 7], [None, i64[c, 1], i64[3]], "
-            "f32[a, c, 3], True; bool[a, b], [bool[a, b]], bool[]; i64[6, b], [i64[c]], i64[], "
-            "True; f32[a, 6], [None, i64<6>[c]], f32[]; bool[a, 6], [i64<1>[a, 1], i64[2]], "
-            "bool[]; f32[a, 6, b], [bool[a], i64[]], f32[b]; c64[a, b], [bool[a, b]], c64[]; "
-            "f16[a, 6], [None, i64[c]], f16[c], True; f32[a, b], [bool[a], bool[b]], f32[]"},
-    OpDef{
-        .name = "aten.index_reduce",
-        .schema = "(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
-                  "include_self=True) -> Tensor",
-        .infer = like_self,
-        .onnx = custom(onnx::index_reduce),
-        .samples = "f32[3, b], 0, i64<3>[c], f32[c, b], \"prod\"; f32[a, 3], -1, i64<3>[2], f32[a, "
-                   "2], \"amin\"; f32[3, b], 0, i64<3>[c], f32[c, b], \"mean\"; f32[3, b], 0, "
-                   "i64<3>[c], f32[c, b], \"mean\", include_self=False; f32[a, 3], 1, i64<3>[2], "
-                   "f32[a, 2], \"amax\", include_self=False; f32[a, 3], 1, i64<3>[2], f32[a, 2], "
-                   "\"prod\", include_self=False; i64[4, b], 0, i64<4>[c], i64[c, b], \"amin\""},
+    OpDef{.name = "aten.index_put",
+          .schema =
+              "(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+          .infer = like_self,
+          .onnx = custom(onnx::index_put),
+          .samples =
+              "f32[a, b, 3], [i64<1>[c]], f32[b, 3]; f32[a, b, 3], [None, i64<1>[c]], f32[a, c, "
+              "3], True; f32[a, b], [bool[a, b]], f32[]; f32[a, b, 3], [bool[a, b]], f32[3]; "
+              "f32[a, b], [bool[a]], f32[1, b]; f32[a, b, 3], [None, bool[b]], f32[a, 1, 3]; "
+              "f32[a, b, 3], [bool[a, b]], f32[1, 3], True; f32[6, 7], [i64[c], i64[c]], f32[c], "
+              "True; f32[6, b, 7], [i64[4], None, i64[4]], f32[4, b], True; f32[a, 6, 7], [None, "
+              "i64[c, 1], i64[3]], f32[a, c, 3], True; bool[a, b], [bool[a, b]], bool[]; i64[6, "
+              "b], [i64[c]], i64[], True; f32[a, 6], [None, i64<6>[c]], f32[]; bool[a, 6], "
+              "[i64<1>[a, 1], i64[2]], bool[]; f32[a, 6, b], [bool[a], i64[]], f32[b]; c64[a, b], "
+              "[bool[a, b]], c64[]; f16[a, 6], [None, i64[c]], f16[c], True"},
+    OpDef{.name = "aten.index_reduce",
+          .schema = "(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+                    "include_self=True) -> Tensor",
+          .infer = like_self,
+          .onnx = custom(onnx::index_reduce),
+          .samples =
+              "f32[3, b], 0, i64<3>[c], f32[c, b], \"prod\"; f32[a, 3], -1, i64<3>[2], f32[a, "
+              "2], \"amin\"; f32[3, b], 0, i64<3>[c], f32[c, b], \"mean\"; f32[3, b], 0, "
+              "i64<3>[c], f32[c, b], \"mean\", include_self=False; f32[a, 3], 1, i64<3>[2], "
+              "f32[a, 2], \"amax\", include_self=False; f32[a, 3], 1, i64<3>[2], f32[a, 2], "
+              "\"prod\", include_self=False; i64[4, b], 0, i64<4>[c], i64[c, b], \"amin\""},
     OpDef{.name = "aten.masked_fill.Scalar",
           .schema = "(Tensor self, Tensor mask, Scalar value) -> Tensor",
           .infer = masked,
@@ -117,13 +116,13 @@ constexpr std::array kPutOps{
           .onnx = custom(onnx::scatter_src),
           .samples = "f32[3, b], 0, i64<3>[1, b], f32[2, b]; f32[a, 3], -1, i64<3>[a, 1], f32[a, "
                      "2]; f32[], 0, i64<1>[], f32[]; bool[a, 3], 1, i64<3>[a, 1], bool[a, 1]"},
-    OpDef{
-        .name = "aten.scatter.value",
-        .schema = "(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-        .infer = like_self,
-        .onnx = custom(onnx::scatter_value),
-        .samples = "f32[3, b], 0, i64<3>[2, b], 1.5; f32[a, 3], -1, i64<3>[a, 1], 2; bool[a, b], "
-                   "1, i64<1>[a, 1], True; i64[a, 3], 1, i64<3>[2, 2], 5; f32[], 0, i64<1>[], 2.5"},
+    OpDef{.name = "aten.scatter.value",
+          .schema = "(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+          .infer = like_self,
+          .onnx = custom(onnx::scatter_value),
+          .samples =
+              "f32[3, b], 0, i64<3>[2, b], 1.5; f32[a, 3], -1, i64<3>[a, 1], 2; bool[a, b], "
+              "1, i64<1>[a, 1], True; i64[a, 3], 1, i64<3>[2, 2], 5; f32[], 0, i64<1>[], 2.5"},
     OpDef{.name = "aten.scatter.value_reduce",
           .schema = "(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
           .infer = like_self,

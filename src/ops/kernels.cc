@@ -14,12 +14,11 @@ bool contains(const std::array<std::string_view, n>& ops, std::string_view op) {
 
 // These work on every type: they move elements, or are there for bools and bits.
 constexpr std::array<std::string_view, 14> kAnyType{
-    "And",        "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "GatherElements", "IsInf",
-    "IsNaN",      "Not",        "Or",         "Reshape",   "Slice",      "Transpose",      "Xor"};
+    "And",   "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "GatherElements", "IsInf",
+    "IsNaN", "Not",        "Or",         "Reshape",   "Slice",      "Transpose",      "Xor"};
 constexpr std::array<std::string_view, 19> kSingle{
-    "Acos", "Acosh", "Asin",      "Asinh",       "Atan",    "Atanh",     "Celu",
-    "Cosh", "Elu",   "Erf",       "Gelu",        "HardSigmoid", "HardSwish", "LeakyRelu",
-    "Mish", "PRelu", "Selu",      "Sinh",        "Tan"};
+    "Acos", "Acosh",       "Asin",      "Asinh",     "Atan", "Atanh", "Celu", "Cosh", "Elu", "Erf",
+    "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "Selu", "Sinh", "Tan"};
 constexpr std::array<std::string_view, 3> kSingleToo{"Softplus", "Softsign", "Swish"};
 constexpr std::array<std::string_view, 4> kBytes{"ReduceMax", "ReduceMin", "Where", "Expand"};
 

@@ -77,14 +77,18 @@ constexpr std::array kLossOps{
           .onnx = custom(onnx::binary_cross_entropy_with_logits),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], f32[b], None, 0; f64[a], f64[a], "
                      "None, f64[a], 2; f32[a, b], f32[a, b], reduction=0"},
-    OpDef{.name = "aten.cross_entropy_loss",
-          .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
-                    "ignore_index=-100, float label_smoothing=0.) -> Tensor",
-          .infer = class_loss,
-          .onnx = custom(onnx::cross_entropy_loss),
-          .samples = "f32[a, 5], i64<5>[a]; f32[a, 5, b], i64<5>[a, b], f32[5], 0; f32[a, 5], "
-                     "f32[a, 5], None, 0; f32[5], i64<5>[]; f32[a, 5], i64<5>[a], reduction=2, "
-                     "label_smoothing=0.1; f16[a, 5], i64<5>[a], reduction=0"},
+    OpDef{
+        .name = "aten.cross_entropy_loss",
+        .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+                  "ignore_index=-100, float label_smoothing=0.) -> Tensor",
+        .infer = class_loss,
+        .onnx = custom(onnx::cross_entropy_loss),
+        .samples = "f32[a, 5], i64<5>[a]; f32[a, 5, b], i64<5>[a, b], f32[5], 0; f32[a, 5], f32[a, "
+                   "5], None, 0; f32[5], i64<5>[]; f32[a, 5], i64<5>[a], reduction=2, "
+                   "label_smoothing=0.1; f16[a, 5], i64<5>[a], reduction=0; f32[a, 5], i64<5>[a], "
+                   "f32[5], label_smoothing=0.2; f32[a, 5], i64<5>[a], ignore_index=2; f32[a, 5], "
+                   "f32[a, 5], f32[5], label_smoothing=0.1; f32[a, 5, b], i64<5>[a, b], "
+                   "ignore_index=1, label_smoothing=0.3; bf16[a, 5], i64<5>[a]"},
     OpDef{.name = "aten.ctc_loss.Tensor",
           .schema =
               "(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, "
@@ -98,7 +102,7 @@ constexpr std::array kLossOps{
           .infer = elementwise_loss,
           .onnx = custom(onnx::huber_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2; f32[a, b], "
-                     "f32[b], 0"},
+                     "f32[b], 0; f32[a, b], f32[a, b], 1, 0.5"},
     OpDef{.name = "aten.kl_div",
           .schema =
               "(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
@@ -124,13 +128,14 @@ constexpr std::array kLossOps{
           .infer = elementwise_loss,
           .onnx = custom(onnx::mse_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2; f32[a, b], "
-                     "f32[b], 0"},
+                     "f32[b], 0; bf16[a, b], bf16[a, b]"},
     OpDef{.name = "aten.nll_loss",
           .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
                     "ignore_index=-100) -> Tensor",
           .infer = class_loss,
           .onnx = custom(onnx::nll_loss),
-          .samples = "f32[a, 5], i64<5>[a]; f32[a, 5], i64<5>[a], f32[5], 0; f32[5], i64<5>[]"},
+          .samples = "f32[a, 5], i64<5>[a]; f32[a, 5], i64<5>[a], f32[5], 0; f32[5], i64<5>[]; "
+                     "f32[a, 5], i64<5>[a], f32[5], 1, 2"},
     OpDef{
         .name = "aten.nll_loss2d",
         .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
@@ -163,26 +168,27 @@ constexpr std::array kLossOps{
                     "reduction) -> Tensor",
           .infer = poisson_nll_loss,
           .onnx = custom(onnx::poisson_nll_loss),
-          .samples =
-              "f32[a, b], f32[a, b], True, False, 1e-8, 0; f32[a], f32[a], False, True, 1e-8, 1"},
+          .samples = "f32[a, b], f32[a, b], True, False, 1e-8, 0; f32[a], f32[a], False, True, "
+                     "1e-8, 1; f32[a, b], f32[a, b], True, True, 1e-8, 2"},
     OpDef{.name = "aten.smooth_l1_loss",
           .schema = "(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::smooth_l1_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2; f32[a, b], "
-                     "f32[b], 0"},
+                     "f32[b], 0; f32[a, b], f32[a, b], 1, 0.5"},
     OpDef{.name = "aten.soft_margin_loss",
           .schema = "(Tensor self, Tensor target, int reduction=1) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::soft_margin_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2"},
-    OpDef{
-        .name = "aten.triplet_margin_loss",
-        .schema = "(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., "
-                  "float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
-        .infer = triplet_loss,
-        .onnx = custom(onnx::triplet_margin_loss),
-        .samples = "f32[a, b], f32[a, b], f32[a, b]; f32[a, b], f32[a, b], f32[a, b], reduction=0"},
+    OpDef{.name = "aten.triplet_margin_loss",
+          .schema =
+              "(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., "
+              "float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
+          .infer = triplet_loss,
+          .onnx = custom(onnx::triplet_margin_loss),
+          .samples = "f32[a, b], f32[a, b], f32[a, b]; f32[a, b], f32[a, b], f32[a, b], "
+                     "reduction=0; f32[a, b], f32[a, b], f32[a, b], swap=True, p=1"},
 };
 static_assert(first_bad_row(kLossOps).empty(), "unsorted, duplicate or half-filled row");
 

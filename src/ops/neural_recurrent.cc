@@ -4,6 +4,7 @@
 #include "ops/axes.h"
 #include "ops/families.h"
 #include "ops/family_parts.h"
+#include "ops/onnx_recurrent.h"
 
 namespace modelport::ops {
 namespace {
@@ -41,6 +42,7 @@ constexpr std::array kRecurrentOps{
               "(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
               "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
           .infer = rnn,
+          .onnx = custom(onnx::recurrent),
           .samples = "f32[a, b, 3], f32[1, b, 4], [f32[12, 3], f32[12, 4], f32[12], f32[12]], "
                      "True, 1, 0.0, False, False, False; f32[b, a, 3], f32[2, b, 4], [f32[12, 3], "
                      "f32[12, 4], f32[12, 3], f32[12, 4]], False, 1, 0.0, False, True, True"},
@@ -48,6 +50,7 @@ constexpr std::array kRecurrentOps{
           .schema = "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
                     "Tensor? b_hh=None) -> Tensor",
           .infer = like_state,
+          .onnx = custom(onnx::gru_cell),
           .samples = "f32[a, 3], f32[a, 4], f32[12, 3], f32[12, 4]; f32[a, b], f32[a, 2], f32[6, "
                      "b], f32[6, 2], f32[6], f32[6]"},
     OpDef{.name = "aten.lstm.input",
@@ -55,6 +58,7 @@ constexpr std::array kRecurrentOps{
                     "float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, "
                     "Tensor, Tensor)",
           .infer = lstm,
+          .onnx = custom(onnx::recurrent),
           .samples =
               "f32[a, b, 3], [f32[1, b, 4], f32[1, b, 4]], [f32[16, 3], f32[16, 4], f32[16], "
               "f32[16]], True, 1, 0.0, False, False, False; f32[b, a, 3], [f32[2, b, 4], f32[2, b, "
@@ -65,6 +69,7 @@ constexpr std::array kRecurrentOps{
           .schema = "(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
                     "Tensor? b_hh=None) -> (Tensor, Tensor)",
           .infer = lstm_cell,
+          .onnx = custom(onnx::lstm_cell),
           .samples = "f32[a, 3], [f32[a, 4], f32[a, 4]], f32[16, 3], f32[16, 4]; f32[a, b], "
                      "[f32[a, 2], f32[a, 2]], f32[8, b], f32[8, 2], f32[8], f32[8]"},
     OpDef{.name = "aten.rnn_relu.input",
@@ -72,6 +77,7 @@ constexpr std::array kRecurrentOps{
               "(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
               "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
           .infer = rnn,
+          .onnx = custom(onnx::recurrent),
           .samples = "f32[a, b, 3], f32[1, b, 4], [f32[4, 3], f32[4, 4], f32[4], f32[4]], True, 1, "
                      "0.0, False, False, False; f32[b, a, 3], f32[2, b, 4], [f32[4, 3], f32[4, 4], "
                      "f32[4, 3], f32[4, 4]], False, 1, 0.0, False, True, True"},
@@ -79,6 +85,7 @@ constexpr std::array kRecurrentOps{
           .schema = "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
                     "Tensor? b_hh=None) -> Tensor",
           .infer = like_state,
+          .onnx = custom(onnx::rnn_cell),
           .samples = "f32[a, 3], f32[a, 4], f32[4, 3], f32[4, 4]; f32[a, b], f32[a, 2], f32[2, b], "
                      "f32[2, 2], f32[2], f32[2]"},
     OpDef{.name = "aten.rnn_tanh.input",
@@ -86,6 +93,7 @@ constexpr std::array kRecurrentOps{
               "(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
               "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
           .infer = rnn,
+          .onnx = custom(onnx::recurrent),
           .samples = "f32[a, b, 3], f32[1, b, 4], [f32[4, 3], f32[4, 4], f32[4], f32[4]], True, 1, "
                      "0.0, False, False, False; f32[b, a, 3], f32[2, b, 4], [f32[4, 3], f32[4, 4], "
                      "f32[4, 3], f32[4, 4]], False, 1, 0.0, False, True, True"},
@@ -93,6 +101,7 @@ constexpr std::array kRecurrentOps{
           .schema = "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
                     "Tensor? b_hh=None) -> Tensor",
           .infer = like_state,
+          .onnx = custom(onnx::rnn_cell),
           .samples = "f32[a, 3], f32[a, 4], f32[4, 3], f32[4, 4]; f32[a, b], f32[a, 2], f32[2, b], "
                      "f32[2, 2], f32[2], f32[2]"},
 };

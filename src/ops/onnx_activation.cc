@@ -74,7 +74,8 @@ Values dropout(Lower& l) {
   const Drop drop = drop_of(l);
   const Value x = l.in("input");
   if (!drop.active) return {x};
-  return done(l, kept_of(l, l.cast(x, working_dtype(l.dtype(x))), random_mask(l, x, drop.p), drop.p));
+  return done(l,
+              kept_of(l, l.cast(x, working_dtype(l.dtype(x))), random_mask(l, x, drop.p), drop.p));
 }
 
 // Dropped elements become the value of selu at minus infinity, and all of it is scaled so that mean

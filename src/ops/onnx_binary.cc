@@ -32,7 +32,8 @@ bool is_one(const ir::Arg& arg) {
 Value times(Lower& l, Value x, std::string_view factor) {
   const ir::Arg& arg = l.call().arg(factor);
   if (is_one(arg)) return x;
-  if (is_complex(l.dtype(x))) return complex_scaled(l, "Mul", x, l.number_of(arg, to_real(l.dtype(x))));
+  if (is_complex(l.dtype(x)))
+    return complex_scaled(l, "Mul", x, l.number_of(arg, to_real(l.dtype(x))));
   return l.mul(x, l.number_of(arg, l.dtype(x)));
 }
 
@@ -48,8 +49,10 @@ void refuse_complex(Lower& l) {
 Value complex_operation(Lower& l, bool product) {
   const Dtype own = l.result().dtype;
   const Value a = l.in("self"), b = l.in("other");
-  if (!is_complex(l.dtype(b))) return complex_scaled(l, product ? "Mul" : "Div", l.cast(a, own), l.cast(b, to_real(own)));
-  if (product && !is_complex(l.dtype(a))) return complex_scaled(l, "Mul", l.cast(b, own), l.cast(a, to_real(own)));
+  if (!is_complex(l.dtype(b)))
+    return complex_scaled(l, product ? "Mul" : "Div", l.cast(a, own), l.cast(b, to_real(own)));
+  if (product && !is_complex(l.dtype(a)))
+    return complex_scaled(l, "Mul", l.cast(b, own), l.cast(a, to_real(own)));
   const Value left = l.cast(a, own), right = l.cast(b, own);
   return product ? complex_product(l, left, right) : complex_quotient(l, left, right);
 }
@@ -90,8 +93,8 @@ Value log_sum(Lower& l, Value a, Value b, double log_base) {
 
 /// x * y, 0 where x is 0 unless y is NaN.
 Values product_with_zero(Lower& l, Value x, Value y, Value argument) {
-  const Value none = l.binary("And", l.compare("Equal", x, like(l, x, 0)),
-                              l.logical_not(is_nan(l, argument)));
+  const Value none =
+      l.binary("And", l.compare("Equal", x, like(l, x, 0)), l.logical_not(is_nan(l, argument)));
   return done(l, l.where(none, like(l, x, 0), l.mul(x, y)));
 }
 
@@ -165,7 +168,8 @@ Values fmin(Lower& l) { return number_extreme(l, false); }
 Values pow(Lower& l) {
   const Dtype own = l.result().dtype;
   const auto exponent = plain_number(l.call().arg("exponent"));
-  const bool small_whole = exponent && *exponent >= 1 && *exponent <= 4 && *exponent == std::floor(*exponent);
+  const bool small_whole =
+      exponent && *exponent >= 1 && *exponent <= 4 && *exponent == std::floor(*exponent);
   if (is_complex(own)) {
     if (exponent != 2) l.refuse("powers of complex numbers other than 2");
     return {complex_product(l, l.in("self", own), l.in("self", own))};
@@ -175,8 +179,7 @@ Values pow(Lower& l) {
   if (small_whole) return done(l, power_of(l, x, static_cast<std::int64_t>(*exponent)));
   if (!is_whole(own) && exponent == 0.5) return done(l, l.unary("Sqrt", x));
   if (!is_whole(own) && exponent == -1) return done(l, l.unary("Reciprocal", x));
-  if (!is_whole(own) && exponent == -0.5)
-    return done(l, l.unary("Reciprocal", l.unary("Sqrt", x)));
+  if (!is_whole(own) && exponent == -0.5) return done(l, l.unary("Reciprocal", l.unary("Sqrt", x)));
   return done(l, l.binary("Pow", x, l.in("exponent", working(l))));
 }
 
@@ -229,7 +232,8 @@ Values xlog1py(Lower& l) {
   return product_with_zero(l, x, log1p(l, y), y);
 }
 
-// --- three operands -------------------------------------------------------------------------------
+// --- three operands
+// -------------------------------------------------------------------------------
 
 Values addcdiv(Lower& l) {
   refuse_complex(l);

@@ -22,7 +22,8 @@ std::vector<std::int64_t> powers_of_two(std::int64_t count) {
 Value bits_of(Lower& l, Value x, std::int64_t count) {
   const Value line = l.unsqueeze(x, {l.rank(x)});
   const std::int64_t low = std::min<std::int64_t>(count, 63);
-  const Value bits = l.binary("Mod", floor_quotient(l, line, l.ints(powers_of_two(low))), l.ints({2}));
+  const Value bits =
+      l.binary("Mod", floor_quotient(l, line, l.ints(powers_of_two(low))), l.ints({2}));
   if (low == count) return bits;
   const Value sign = l.cast(l.compare("Less", line, l.ints({0})), Dtype::i64);
   return l.concat({bits, sign}, l.rank(x));
@@ -80,7 +81,8 @@ Values left_shift(Lower& l) {
   const Value x = l.in("self", Dtype::i64);
   const std::int64_t limit = bit_count(own);
   if (const auto shift = plain_shift(l, limit))
-    return {l.cast(l.mul(x, l.number(powers_of_two(64)[static_cast<std::size_t>(*shift)], Dtype::i64)), own)};
+    return {l.cast(
+        l.mul(x, l.number(powers_of_two(64)[static_cast<std::size_t>(*shift)], Dtype::i64)), own)};
   const Value shift = l.in("other", Dtype::i64);
   return {l.cast(l.mul(x, power_of_shift(l, shift, inside(l, shift, limit), true)), own)};
 }
@@ -90,10 +92,14 @@ Values right_shift(Lower& l) {
   const Value x = l.in("self", Dtype::i64);
   const std::int64_t limit = bit_count(own) - (is_signed(own) ? 1 : 0);
   if (const auto shift = plain_shift(l, limit))
-    return {l.cast(floor_quotient(l, x, l.number(powers_of_two(64)[static_cast<std::size_t>(*shift)], Dtype::i64)), own)};
+    return {
+        l.cast(floor_quotient(
+                   l, x, l.number(powers_of_two(64)[static_cast<std::size_t>(*shift)], Dtype::i64)),
+               own)};
   const Value shift = l.in("other", Dtype::i64);
   const Value moved = inside(l, shift, limit);
-  const Value negative = l.cast(l.compare("Less", x, l.number(std::int64_t{0}, Dtype::i64)), Dtype::i64);
+  const Value negative =
+      l.cast(l.compare("Less", x, l.number(std::int64_t{0}, Dtype::i64)), Dtype::i64);
   const Value quotient = floor_quotient(l, x, power_of_shift(l, shift, moved, false));
   return {l.cast(l.where(moved, quotient, l.unary("Neg", negative)), own)};
 }

@@ -55,11 +55,13 @@ Value close(Lower& l) {
 
 /// Sizes that may differ when the program runs: what both have is compared, and the sizes are.
 Value equal_of_any_size(Lower& l, Value a, Value b) {
-  const Value same_sizes = all_true(l, l.compare("Equal", l.sizes(l.shape(a)), l.sizes(l.shape(b))));
+  const Value same_sizes =
+      all_true(l, l.compare("Equal", l.sizes(l.shape(a)), l.sizes(l.shape(b))));
   const Int count = shape::min(numel(l.shape(a)), numel(l.shape(b)));
   const auto front = [&](Value x) {
     Value line = flat(l, x);
-    return l.emit("Slice", {line, l.ints({0}), l.size(count), l.ints({0})}, {}, {l.dtype(x), {count}});
+    return l.emit("Slice", {line, l.ints({0}), l.size(count), l.ints({0})}, {},
+                  {l.dtype(x), {count}});
   };
   const Value same = all_true(l, l.compare("Equal", front(a), front(b)));
   return l.binary("And", same_sizes, same);

@@ -67,7 +67,8 @@ Value window_at(Lower& l, std::string_view kind, Value places, Value span) {
   const Value away = l.sub(l.mul(l.div(places, span), like(l, places, 2)), one);  // -1 to 1
   if (kind.starts_with("bartlett")) return l.sub(one, l.unary("Abs", away));
   const double beta = 12;  // torch's default for kaiser_window, and the only one it has rows for
-  const Value height = l.unary("Sqrt", l.binary("Max", l.sub(one, l.mul(away, away)), like(l, one, 0)));
+  const Value height =
+      l.unary("Sqrt", l.binary("Max", l.sub(one, l.mul(away, away)), like(l, one, 0)));
   const Value bump = bessel_i0_of(l, l.mul(height, like(l, places, beta)));
   return l.div(bump, bessel_i0_of(l, like(l, places, beta)));
 }

@@ -9,7 +9,7 @@ Values arange(Lower& l);
 Values eye(Lower& l);
 Values zeros(Lower& l);  // also what is left uninitialized
 Values ones(Lower& l);
-Values full(Lower& l);   // fill_value, value or s
+Values full(Lower& l);  // fill_value, value or s
 Values linspace(Lower& l);
 Values logspace(Lower& l);
 Values triangle_indices(Lower& l);

@@ -61,7 +61,8 @@ Value times_log(Lower& l, Value x) {
   return l.where(l.compare("Equal", x, zero), zero, l.mul(x, l.unary("Log", x)));
 }
 
-// --- classes --------------------------------------------------------------------------------------
+// --- classes
+// --------------------------------------------------------------------------------------
 
 std::int64_t class_axis(Lower& l, Value scores) { return l.rank(scores) > 1 ? 1 : 0; }
 
@@ -82,9 +83,10 @@ Value class_loss(Lower& l, std::string_view op, std::string_view reduction) {
     target = l.reshape(target, {1});
   }
   const Shape shape = reduction == "none" ? l.shape(target) : Shape{};
-  const Value loss = l.emit(op, {scores, target, l.in("weight", l.dtype(scores))},
-                            {{"ignore_index", {Int(ignored_class(l))}}, {"reduction", {std::string(reduction)}}},
-                            {l.dtype(scores), shape});
+  const Value loss =
+      l.emit(op, {scores, target, l.in("weight", l.dtype(scores))},
+             {{"ignore_index", {Int(ignored_class(l))}}, {"reduction", {std::string(reduction)}}},
+             {l.dtype(scores), shape});
   return single && reduction == "none" ? l.squeeze(loss, {0}) : loss;
 }
 
@@ -106,7 +108,8 @@ Value class_weights(Lower& l, Value scores) {
 /// 1, or the weight of its class, where the target counts; else 0.
 Value target_weights(Lower& l, Value scores) {
   const Value target = l.in("target", Dtype::i64);
-  const Value counts = l.logical_not(l.compare("Equal", target, l.number(ignored_class(l), Dtype::i64)));
+  const Value counts =
+      l.logical_not(l.compare("Equal", target, l.number(ignored_class(l), Dtype::i64)));
   const Value mask = l.cast(counts, l.dtype(scores));
   const Value weight = l.in("weight", l.dtype(scores));
   if (weight == kNoValue) return mask;
@@ -122,14 +125,16 @@ Value log_softmax(Lower& l, Value scores) {
 Values cross_entropy_of_probabilities(Lower& l, Value scores, double smoothing) {
   const std::int64_t axis = class_axis(l, scores);
   const auto classes = l.shape(scores)[at(axis)].constant();
-  if (smoothing != 0 && !classes) l.refuse("label smoothing over a number of classes that is not fixed");
+  if (smoothing != 0 && !classes)
+    l.refuse("label smoothing over a number of classes that is not fixed");
   Value target = l.in("target", l.dtype(scores));
   if (smoothing != 0) {
     target = l.add(l.mul(target, like(l, target, 1 - smoothing)),
                    like(l, target, smoothing / static_cast<double>(*classes)));
   }
   Value terms = l.mul(log_softmax(l, scores), target);
-  if (const Value weights = class_weights(l, scores); weights != kNoValue) terms = l.mul(terms, weights);
+  if (const Value weights = class_weights(l, scores); weights != kNoValue)
+    terms = l.mul(terms, weights);
   return reduced(l, l.unary("Neg", l.reduce("ReduceSum", terms, {axis}, false)));
 }
 
@@ -140,10 +145,14 @@ Values smoothed_cross_entropy(Lower& l, Value scores, double smoothing) {
   if (!classes) l.refuse("label smoothing over a number of classes that is not fixed");
   Value all = log_softmax(l, scores);
   const Value target = l.in("target", Dtype::i64);
-  const Value counts = l.logical_not(l.compare("Equal", target, l.number(ignored_class(l), Dtype::i64)));
-  if (const Value weights = class_weights(l, scores); weights != kNoValue) all = l.mul(all, weights);
-  const Value spread = l.mul(l.reduce("ReduceSum", all, {axis}, false), l.cast(counts, l.dtype(all)));
-  const Value sharp = l.mul(class_loss(l, "SoftmaxCrossEntropyLoss", "none"), like(l, all, 1 - smoothing));
+  const Value counts =
+      l.logical_not(l.compare("Equal", target, l.number(ignored_class(l), Dtype::i64)));
+  if (const Value weights = class_weights(l, scores); weights != kNoValue)
+    all = l.mul(all, weights);
+  const Value spread =
+      l.mul(l.reduce("ReduceSum", all, {axis}, false), l.cast(counts, l.dtype(all)));
+  const Value sharp =
+      l.mul(class_loss(l, "SoftmaxCrossEntropyLoss", "none"), like(l, all, 1 - smoothing));
   const double part = smoothing / static_cast<double>(*classes);
   const Value terms = l.sub(sharp, l.mul(spread, like(l, all, part)));
   if (l.call().number("reduction") != 1) return reduced(l, terms);
@@ -178,7 +187,8 @@ Values binary_cross_entropy_with_logits(Lower& l) {
 Values cross_entropy_loss(Lower& l) {
   const Value scores = l.in("self", working(l));
   const double smoothing = l.real_number("label_smoothing");
-  if (is_floating(l.dtype(l.in("target")))) return cross_entropy_of_probabilities(l, scores, smoothing);
+  if (is_floating(l.dtype(l.in("target"))))
+    return cross_entropy_of_probabilities(l, scores, smoothing);
   if (smoothing != 0) return smoothed_cross_entropy(l, scores, smoothing);
   return {l.cast(class_loss(l, "SoftmaxCrossEntropyLoss", reduction_name(l)), l.result().dtype)};
 }
@@ -201,7 +211,8 @@ Values l1_loss(Lower& l) {
 
 Values margin_ranking_loss(Lower& l) {
   const Value away = l.sub(l.in("input2", working(l)), l.in("input1", working(l)));
-  const Value terms = l.add(l.mul(l.in("target", working(l)), away), like(l, away, l.real_number("margin")));
+  const Value terms =
+      l.add(l.mul(l.in("target", working(l)), away), like(l, away, l.real_number("margin")));
   return reduced(l, l.unary("Relu", terms));
 }
 
@@ -234,7 +245,8 @@ Values poisson_nll_loss(Lower& l) {
     const Value safe = l.where(many, t, one);
     const Value log = l.unary("Log", safe);
     // Stirling's formula.
-    const Value root = l.mul(l.add(log, like(l, x, std::log(2 * std::numbers::pi))), like(l, x, 0.5));
+    const Value root =
+        l.mul(l.add(log, like(l, x, std::log(2 * std::numbers::pi))), like(l, x, 0.5));
     const Value factorial = l.add(l.sub(l.mul(safe, log), safe), root);
     terms = l.add(terms, l.where(many, factorial, like(l, x, 0)));
   }
@@ -259,7 +271,8 @@ Values triplet_margin_loss(Lower& l) {
   const Value near = distance(l, anchor, positive);
   Value far = distance(l, anchor, negative);
   if (l.call().flag("swap")) far = l.binary("Min", far, distance(l, positive, negative));
-  return reduced(l, l.unary("Relu", l.add(l.sub(near, far), like(l, near, l.real_number("margin")))));
+  return reduced(l,
+                 l.unary("Relu", l.add(l.sub(near, far), like(l, near, l.real_number("margin")))));
 }
 
 }  // namespace modelport::ops::onnx

@@ -44,7 +44,9 @@ Value polynomial(Lower& l, Value x, std::span<const double> coefficients) {
 
 Value is_nan(Lower& l, Value x) {
   if (is_whole(l.dtype(x))) return truths(l, x, false);
-  return l.emit("IsNaN", {x}, {}, {Dtype::boolean, l.shape(x)});
+  const bool narrow = l.dtype(x) == Dtype::bf16 && l.opset() < 20;  // no kernel before
+  const Value wide = narrow ? l.cast(x, Dtype::f32) : x;
+  return l.emit("IsNaN", {wide}, {}, {Dtype::boolean, l.shape(x)});
 }
 
 Value is_infinite(Lower& l, Value x) {
@@ -95,8 +97,7 @@ Value floor_quotient(Lower& l, Value a, Value b) {
   const Value rest = c_remainder(l, a, b);
   const Value exact = l.div(l.sub(a, rest), b);
   const Value crossed = l.compare("Less", l.mul(rest, b), like(l, a, 0));
-  const Value quotient =
-      l.unary("Round", l.where(crossed, l.sub(exact, like(l, a, 1)), exact));
+  const Value quotient = l.unary("Round", l.where(crossed, l.sub(exact, like(l, a, 1)), exact));
   return l.where(l.compare("Equal", b, like(l, b, 0)), l.div(a, b), quotient);
 }
 

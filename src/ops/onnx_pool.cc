@@ -90,7 +90,7 @@ Values avg_pool(Lower& l) {
   Value y;
   if (can_divide && l.has("divisor_override")) {
     // Sums over whole windows: the borders are zeros, those that rounding up adds too.
-    Shape starts, ends;
+    Shape starts{0, 0}, ends{0, 0};
     std::int64_t count = 1;
     for (std::size_t i = 0; i < axes; ++i) {
       const Int& size = l.shape(x.value)[2 + i];

@@ -29,7 +29,8 @@ Value uniform_from_coins(Lower& l, const Shape& shape, Dtype dtype) {
   Shape coins = shape;
   coins.push_back(count);
   std::vector<double> weights;
-  for (std::int64_t i = 1; i <= count; ++i) weights.push_back(std::ldexp(1.0, static_cast<int>(-i)));
+  for (std::int64_t i = 1; i <= count; ++i)
+    weights.push_back(std::ldexp(1.0, static_cast<int>(-i)));
   const Value heads = random_mask(l, l.filled(l.number(1.0, Dtype::f32), coins), 0.5);
   return l.matmul(l.cast(heads, dtype), l.constant(dtype, {count}, weights));
 }

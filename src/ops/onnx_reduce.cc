@@ -14,7 +14,9 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-Values done(Lower& l, Value x, std::size_t result = 0) { return {l.cast(x, l.result(result).dtype)}; }
+Values done(Lower& l, Value x, std::size_t result = 0) {
+  return {l.cast(x, l.result(result).dtype)};
+}
 
 Value on_parts(Lower& l, std::string_view op, Value x, const std::vector<std::int64_t>& axes,
                bool keepdim) {
@@ -26,24 +28,34 @@ Value extreme_along(Lower& l, Value x, const std::vector<std::int64_t>& axes, bo
                     std::string_view op) {
   const Value extreme = l.reduce(op, x, axes, keepdim);
   if (is_whole(l.dtype(x)) || axes.empty()) return extreme;
-  const Value bad = l.cast(l.reduce("ReduceMax", l.cast(is_nan(l, x), Dtype::u8), axes, keepdim),
-                           Dtype::boolean);
+  const Value bad =
+      l.cast(l.reduce("ReduceMax", l.cast(is_nan(l, x), Dtype::u8), axes, keepdim), Dtype::boolean);
   return l.where(bad, like(l, extreme, kNan), extreme);
 }
 
 Values truth(Lower& l, std::string_view op) {
   const Value x = l.in("self");
   if (is_complex(l.dtype(x))) l.refuse("no rule for complex numbers");
-  // Bytes have a least and a greatest one even where there is no element; bools have not.
-  const Value truths = l.cast(l.cast(x, Dtype::boolean), Dtype::u8);
-  const Value result = l.reduce(op, truths, reduced_axes(l), keeps_axes(l));
+  const Value truths = l.cast(x, Dtype::boolean);
+  const auto axes = reduced_axes(l);
+  // Bools are ordered from opset 20 on, but there is no least one of none; of bytes there is.
+  if (l.opset() >= 20 && !axes.empty() && l.surely_at_least(reduced_count(l, x, axes), 1)) {
+    const ir::TensorType type{Dtype::boolean, reduce(l.shape(x), axes, keeps_axes(l))};
+    return done(l, l.emit(op, {truths, l.ints(axes)}, {{"keepdims", {Int(keeps_axes(l))}}}, type));
+  }
+  const Value result = l.reduce(op, l.cast(truths, Dtype::u8), axes, keeps_axes(l));
   return done(l, l.cast(result, Dtype::boolean));
 }
 
-Values extreme(Lower& l, bool largest) {
+/// The operand; floats that there is no arithmetic in are widened once.
+Value operand(Lower& l) {
   const Value x = l.in("self");
-  const auto axes = reduced_axes(l);
-  return {largest ? greatest_along(l, x, axes, keeps_axes(l)) : least_along(l, x, axes, keeps_axes(l))};
+  return is_whole(l.dtype(x)) ? x : l.cast(x, working_dtype(l.dtype(x)));
+}
+
+Values extreme(Lower& l, bool largest) {
+  const auto along = largest ? greatest_along : least_along;
+  return done(l, along(l, operand(l), reduced_axes(l), keeps_axes(l)));
 }
 
 Values argument(Lower& l, bool largest) {
@@ -52,7 +64,8 @@ Values argument(Lower& l, bool largest) {
   if (l.rank(x) == 0) return {l.number(std::int64_t{0}, Dtype::i64)};
   if (l.has("dim")) {
     const std::int64_t axis = l.axis("dim", l.rank(x));
-    return {drop_axis(l, position_of(l, x, {.axis = axis, .largest = largest}), axis, keeps_axes(l))};
+    return {
+        drop_axis(l, position_of(l, x, {.axis = axis, .largest = largest}), axis, keeps_axes(l))};
   }
   return {l.reshape(position_of(l, flat(l, x), {.largest = largest}), shape)};
 }
@@ -67,8 +80,8 @@ Values value_and_position(Lower& l, bool largest) {
   return {drop_axis(l, value, axis, keep), drop_axis(l, position, axis, keep)};
 }
 
-/// The lower one of the middle elements along an axis, and where it is. NaN comes last in the order;
-/// the median is NaN where there is one, unless they are left out.
+/// The lower one of the middle elements along an axis, and where it is. NaN comes last in the
+/// order; the median is NaN where there is one, unless they are left out.
 Values middle(Lower& l, Value x, std::int64_t axis, bool skip_nan) {
   const Int& size = l.shape(x)[at(axis)];
   const bool whole = is_whole(l.dtype(x));
@@ -145,7 +158,8 @@ Value position_of(Lower& l, Value x, const Search& search) {
   Value ordered = l.cast(x, work);
   // The first NaN is the answer.
   if (!is_whole(own))
-    ordered = l.where(is_nan(l, x), like(l, ordered, search.largest ? kInfinity : -kInfinity), ordered);
+    ordered =
+        l.where(is_nan(l, x), like(l, ordered, search.largest ? kInfinity : -kInfinity), ordered);
   Attributes attributes{{"axis", {Int(search.axis)}}};
   if (search.last) attributes.push_back({"select_last_index", {Int(1)}});
   return l.emit(search.largest ? "ArgMax" : "ArgMin", {ordered}, attributes,
@@ -166,7 +180,8 @@ Value sum_along(Lower& l, Value x, const std::vector<std::int64_t>& axes, bool k
 
 Value mean_along(Lower& l, Value x, const std::vector<std::int64_t>& axes, bool keepdim) {
   const Int count = reduced_count(l, x, axes);
-  if (axes.empty() || l.surely_at_least(count, 1)) return on_parts(l, "ReduceMean", x, axes, keepdim);
+  if (axes.empty() || l.surely_at_least(count, 1))
+    return on_parts(l, "ReduceMean", x, axes, keepdim);
   // ReduceMean of nothing is 0; 0 / 0 is what torch says.
   const Value parts = is_complex(l.dtype(x)) ? l.as_pairs(x) : x;
   const Value total = l.reduce("ReduceSum", parts, axes, keepdim);
@@ -178,11 +193,7 @@ Values all(Lower& l) { return truth(l, "ReduceMin"); }
 Values any(Lower& l) { return truth(l, "ReduceMax"); }
 Values amax(Lower& l) { return extreme(l, true); }
 Values amin(Lower& l) { return extreme(l, false); }
-Values aminmax(Lower& l) {
-  const Value x = l.in("self");
-  std::vector<std::int64_t> axes = reduced_axes(l);
-  return {least_along(l, x, axes, keeps_axes(l)), greatest_along(l, x, axes, keeps_axes(l))};
-}
+Values aminmax(Lower& l) { return {extreme(l, false)[0], extreme(l, true)[0]}; }
 Values argmax(Lower& l) { return argument(l, true); }
 Values argmin(Lower& l) { return argument(l, false); }
 Values max_dim(Lower& l) { return value_and_position(l, true); }

@@ -1,5 +1,5 @@
-// ONNX has running sums. The other scans are reductions of a triangle: row i of a new axis holds the
-// elements up to i, which takes the square of the axis in memory.
+// ONNX has running sums. The other scans are reductions of a triangle: row i of a new axis holds
+// the elements up to i, which takes the square of the axis in memory.
 #include "ops/onnx_scan.h"
 
 #include <limits>
@@ -69,7 +69,8 @@ Values cumulative_trapezoid(Lower& l) {
   const Value y = l.in("y", working_dtype(l.result().dtype));
   const std::int64_t axis = l.axis("dim", l.rank(y));
   const Int& size = l.shape(y)[at(axis)];
-  const Value sums = running_sum(l, l.add(l.slice(y, axis, 1, size), l.slice(y, axis, 0, size - 1)), axis);
+  const Value sums =
+      running_sum(l, l.add(l.slice(y, axis, 1, size), l.slice(y, axis, 0, size - 1)), axis);
   return done(l, l.mul(sums, like(l, y, l.real_number("dx") / 2)));
 }
 

@@ -19,7 +19,9 @@ Value operand(Lower& l) { return l.in("self", working_dtype(l.result().dtype)); 
 Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 
 /// sin(pi x), cos(pi x) and their quotient need x without its whole part, or they lose all digits.
-Value half_turns(Lower& l, Value x) { return l.mul(l.sub(x, l.unary("Round", x)), like(l, x, kPi)); }
+Value half_turns(Lower& l, Value x) {
+  return l.mul(l.sub(x, l.unary("Round", x)), like(l, x, kPi));
+}
 
 Value whole_and(Lower& l, Value x, std::string_view compare) {
   return l.binary("And", l.compare("Equal", x, l.unary("Floor", x)),
@@ -40,8 +42,8 @@ Reflected reflected(Lower& l, Value x) {
 
 /// exp(x^2) erfc(x) for x >= 0 (Numerical Recipes, fractional error below 1.2e-7).
 Value scaled_erfc(Lower& l, Value x) {
-  constexpr std::array kCoefficients{-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806,
-                                     0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277};
+  constexpr std::array kCoefficients{-1.26551223, 1.00002368,  0.37409196, 0.09678418,  -0.18628806,
+                                     0.27886807,  -1.13520398, 1.48851587, -0.82215223, 0.17087277};
   const Value one = like(l, x, 1);
   const Value t = l.unary("Reciprocal", l.add(one, l.mul(x, like(l, x, 0.5))));
   return l.mul(t, l.unary("Exp", polynomial(l, t, kCoefficients)));
@@ -52,9 +54,9 @@ Value erfinv_of(Lower& l, Value x, Value one_minus_square) {
   constexpr std::array kMiddle{1.50140941,     0.246640727,    -0.00417768164,
                                -0.00125372503, 0.00021858087,  -4.39150654e-06,
                                -3.5233877e-06, 3.43273939e-07, 2.81022636e-08};
-  constexpr std::array kTails{2.83297682,     1.00167406,     0.00943887047,
-                              -0.0076224613,  0.00573950773,  -0.00367342844,
-                              0.00134934322,  0.000100950558, -0.000200214257};
+  constexpr std::array kTails{2.83297682,    1.00167406,     0.00943887047,
+                              -0.0076224613, 0.00573950773,  -0.00367342844,
+                              0.00134934322, 0.000100950558, -0.000200214257};
   const Value one = like(l, x, 1);
   const Value w = l.unary("Neg", l.unary("Log", one_minus_square));
   const Value middle = polynomial(l, l.sub(w, like(l, x, 2.5)), kMiddle);
@@ -69,14 +71,12 @@ struct Bessel {
   std::array<double, 9> large;  // in 3.75 / x, times sqrt(x) exp(-x)
 };
 // Abramowitz and Stegun 9.8.1 to 9.8.4.
-constexpr Bessel kI0{
-    {1, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813},
-    {0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706, 0.02635537,
-     -0.01647633, 0.00392377}};
-constexpr Bessel kI1{
-    {0.5, 0.87890594, 0.51498869, 0.15084934, 0.02658733, 0.00301532, 0.00032411},
-    {0.39894228, -0.03988024, -0.00362018, 0.00163801, -0.01031555, 0.02282967, -0.02895312,
-     0.01787654, -0.00420059}};
+constexpr Bessel kI0{{1, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813},
+                     {0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706,
+                      0.02635537, -0.01647633, 0.00392377}};
+constexpr Bessel kI1{{0.5, 0.87890594, 0.51498869, 0.15084934, 0.02658733, 0.00301532, 0.00032411},
+                     {0.39894228, -0.03988024, -0.00362018, 0.00163801, -0.01031555, 0.02282967,
+                      -0.02895312, 0.01787654, -0.00420059}};
 
 /// exp(-|x|) I(|x|); of order 1 without the factor x for small ones.
 Value bessel(Lower& l, Value x, const Bessel& series, bool scaled) {
@@ -125,11 +125,12 @@ Value log_gamma(Lower& l, Value x) {
   const Value z = l.add(y, like(l, x, kShift));
   const Value w = l.unary("Reciprocal", z);
   constexpr std::array kSeries{1.0 / 12, -1.0 / 360, 1.0 / 1260};
-  const Value tail = l.add(l.mul(w, polynomial(l, l.mul(w, w), kSeries)),
-                           like(l, x, 0.5 * std::log(2 * kPi)));
+  const Value tail =
+      l.add(l.mul(w, polynomial(l, l.mul(w, w), kSeries)), like(l, x, 0.5 * std::log(2 * kPi)));
   const Value main = l.sub(l.mul(l.sub(z, like(l, x, 0.5)), l.unary("Log", z)), z);
   const Value right = l.sub(l.add(main, tail), l.unary("Log", steps));
-  const Value mirror = l.unary("Log", l.div(like(l, x, kPi), l.unary("Abs", l.unary("Sin", half_turns(l, x)))));
+  const Value mirror =
+      l.unary("Log", l.div(like(l, x, kPi), l.unary("Abs", l.unary("Sin", half_turns(l, x)))));
   const Value result = l.where(below, l.sub(mirror, right), right);
   const Value pole = l.binary("Or", whole_and(l, x, "LessOrEqual"), is_infinite(l, x));
   return l.where(pole, like(l, x, kInfinity), result);

@@ -52,9 +52,8 @@ Spread spread(Lower& l, Value x, const std::vector<std::int64_t>& axes, bool kee
   const Value mean = mean_along(l, x, axes, true);
   const bool complex = is_complex(l.dtype(x));
   const Value away = complex ? on_pairs(l, "Sub", x, mean) : l.sub(x, mean);
-  const Value squares = complex
-                            ? l.reduce("ReduceSumSquare", l.as_pairs(away), {l.rank(x)}, false)
-                            : l.mul(away, away);
+  const Value squares = complex ? l.reduce("ReduceSumSquare", l.as_pairs(away), {l.rank(x)}, false)
+                                : l.mul(away, away);
   if (correction == 0) return {mean_along(l, squares, axes, keepdim), mean};
   const Value total = l.reduce("ReduceSum", squares, axes, keepdim);
   const Int count = reduced_count(l, x, axes);
@@ -104,7 +103,6 @@ Ends ends_of(Lower& l, Value x) {
   const double low = l.real_number("min"), high = l.real_number("max");
   const Value one = like(l, x, 1);
   if (low != high) return {like(l, x, low), like(l, x, high)};
-  if (low != 0) return {like(l, x, low - 1), like(l, x, high + 1)};
   const Value least = l.reduce("ReduceMin", x, {0}, false);
   const Value most = l.reduce("ReduceMax", x, {0}, false);
   const Value same = l.compare("Equal", least, most);
@@ -119,7 +117,8 @@ Values bincount(Lower& l) {
   const Value length = l.binary("Max", longest, l.size(l.call().integer("minlength")));
   const Dtype own = l.result().dtype;
   const Value none = l.emit("Expand", {l.number(0.0, own), length});
-  const Value amounts = l.has("weights") ? l.in("weights", own) : l.filled(l.number(1.0, own), l.shape(x));
+  const Value amounts =
+      l.has("weights") ? l.in("weights", own) : l.filled(l.number(1.0, own), l.shape(x));
   return {scatter_elements(l, none, x, amounts, 0, "add")};
 }
 
@@ -135,8 +134,7 @@ Value norm_along(Lower& l, Value x, const Norm& norm) {
   const auto reduced = [&](std::string_view op, Value v) {
     return l.reduce(op, v, norm.axes, norm.keepdim);
   };
-  if (norm.order == 0)
-    return reduced("ReduceSum", l.cast(l.cast(x, Dtype::boolean), l.dtype(x)));
+  if (norm.order == 0) return reduced("ReduceSum", l.cast(l.cast(x, Dtype::boolean), l.dtype(x)));
   if (norm.axes.empty()) return l.unary("Abs", x);
   if (norm.order == 1) return reduced("ReduceL1", x);
   if (norm.order == 2) return reduced("ReduceL2", x);
@@ -158,7 +156,9 @@ Values norm(Lower& l) {
   const bool asked = schema_of(l.call().op()).find("dtype") != nullptr && l.has("dtype");
   const Dtype own = l.dtype(l.in("self"));
   const Value x = l.in("self", working_dtype(asked ? *l.call().dtype("dtype") : own));
-  return done(l, norm_along(l, x, {.order = order_of(l), .axes = reduced_axes(l), .keepdim = keeps_axes(l)}));
+  return done(
+      l,
+      norm_along(l, x, {.order = order_of(l), .axes = reduced_axes(l), .keepdim = keeps_axes(l)}));
 }
 
 // Elements outside the ends go to a bin of their own, which is cut off.
@@ -168,7 +168,8 @@ Values histc(Lower& l) {
   const auto [low, high] = ends_of(l, x);
   const Value count = l.cast(l.scalar(bins), l.dtype(x));
   const Value place = l.div(l.mul(l.sub(x, low), count), l.sub(high, low));
-  const Value inside = l.binary("And", l.compare("GreaterOrEqual", x, low), l.compare("LessOrEqual", x, high));
+  const Value inside =
+      l.binary("And", l.compare("GreaterOrEqual", x, low), l.compare("LessOrEqual", x, high));
   const Value index = l.binary("Min", l.cast(place, Dtype::i64), l.scalar(bins - 1));
   const Value ones = l.filled(like(l, x, 1), l.shape(x));
   const Value all = tally(l, l.where(inside, index, l.scalar(bins)), ones, bins + 1);
@@ -191,7 +192,8 @@ Values quantile(Lower& l) {
   const Value given = l.in("q", working(l));
   const Value wanted = l.rank(given) == 0 ? l.unsqueeze(given, {0}) : given;
   const Value place = l.mul(wanted, l.cast(l.scalar(size - 1), l.dtype(x)));
-  const Value any_bad = l.cast(l.reduce("ReduceMax", l.cast(bad, Dtype::u8), {axis}, true), Dtype::boolean);
+  const Value any_bad =
+      l.cast(l.reduce("ReduceMax", l.cast(bad, Dtype::u8), {axis}, true), Dtype::boolean);
   const Value found = l.where(any_bad, like(l, x, kNan), between(l, sorted, place, axis));
   return done(l, l.reshape(move_axis(l, found, axis, 0), l.result().shape));
 }

@@ -95,7 +95,8 @@ Values frexp(Lower& l) {
   const Value size = l.unary("Abs", x);
   const Value none = l.compare("Equal", x, like(l, x, 0));
   const Value one = like(l, x, 1), two = like(l, x, 2);
-  const Value log2 = l.mul(l.unary("Log", l.where(none, one, size)), like(l, x, std::numbers::log2e));
+  const Value log2 =
+      l.mul(l.unary("Log", l.where(none, one, size)), like(l, x, std::numbers::log2e));
   const Value guess = l.add(l.unary("Floor", log2), one);
   const Value rough = l.div(size, l.binary("Pow", two, guess));  // off by two where the log rounds
   const Value over = l.cast(l.compare("GreaterOrEqual", rough, one), l.dtype(x));
@@ -206,7 +207,9 @@ Values sign(Lower& l) {
   return {l.unary("Sign", x)};
 }
 
-Values signbit(Lower& l) { return {sign_bit(l, l.in("self", working_dtype(l.dtype(l.in("self")))))}; }
+Values signbit(Lower& l) {
+  return {sign_bit(l, l.in("self", working_dtype(l.dtype(l.in("self")))))};
+}
 
 Values sinc(Lower& l) {
   refuse_complex(l);

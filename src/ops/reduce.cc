@@ -66,7 +66,7 @@ constexpr std::array kReduceOps{
           .schema = "(Tensor self) -> Tensor",
           .infer = truth_all,
           .onnx = custom(onnx::all),
-          .samples = "bool[a, b]; f32[a]; u8[a]; i64[]"},
+          .samples = "bool[a, b]; f32[a]; u8[a]; i64[]; bool[]"},
     OpDef{.name = "aten.all.dim",
           .schema = "(Tensor self, int dim, bool keepdim=False) -> Tensor",
           .infer = truth_dim,
@@ -83,7 +83,7 @@ constexpr std::array kReduceOps{
           .infer = extreme,
           .onnx = custom(onnx::amax),
           .samples = "f32[a, b, c], [1]; i64[a, b, c], [-1, 0], True; f32[a, b]; bool[a, b], [0]; "
-                     "f16[], [-1]"},
+                     "f16[], [-1]; i16[a, b], [1]; bf16[a, b]"},
     OpDef{.name = "aten.amin",
           .schema = "(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
           .infer = extreme,
@@ -102,24 +102,24 @@ constexpr std::array kReduceOps{
           .infer = truth_all,
           .onnx = custom(onnx::any),
           .samples = "bool[a, b]; f32[a]; u8[a]; i64[]"},
-    OpDef{.name = "aten.any.dim",
-          .schema = "(Tensor self, int dim, bool keepdim=False) -> Tensor",
-          .infer = truth_dim,
-          .onnx = custom(onnx::any),
-          .samples = "bool[a, b], 1; f32[a, b, c], -2, True; u8[a], 0; bool[], -1"},
+    OpDef{
+        .name = "aten.any.dim",
+        .schema = "(Tensor self, int dim, bool keepdim=False) -> Tensor",
+        .infer = truth_dim,
+        .onnx = custom(onnx::any),
+        .samples = "bool[a, b], 1; f32[a, b, c], -2, True; u8[a], 0; bool[], -1; bool[a, b, c], 0"},
     OpDef{
         .name = "aten.any.dims",
         .schema = "(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
         .infer = truth_dims,
         .onnx = custom(onnx::any),
         .samples = "bool[a, b], [1]; f32[a, b, c], [-2, 0], True; u8[a, b], [0]; bool[a, b], None"},
-    OpDef{
-        .name = "aten.argmax",
-        .schema = "(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
-        .infer = argument,
-        .onnx = custom(onnx::argmax),
-        .samples =
-            "f32[a, b, c]; i64[a, b, c], 1; f32[a, b], -1, True; f32[a, b], None, True; f16[], 0"},
+    OpDef{.name = "aten.argmax",
+          .schema = "(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+          .infer = argument,
+          .onnx = custom(onnx::argmax),
+          .samples = "f32[a, b, c]; i64[a, b, c], 1; f32[a, b], -1, True; f32[a, b], None, True; "
+                     "f16[], 0; bf16[a, b], 1; u8[a, b], 0; i16[a]"},
     OpDef{
         .name = "aten.argmin",
         .schema = "(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
@@ -136,7 +136,8 @@ constexpr std::array kReduceOps{
           .schema = "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
           .infer = values_and_indices,
           .onnx = custom(onnx::max_dim),
-          .samples = "f32[a, b, c], 1; i64[a, b, c], -1, True; bool[a, b], 0; f16[], -1"},
+          .samples = "f32[a, b, c], 1; i64[a, b, c], -1, True; bool[a, b], 0; f16[], -1; bf16[a, "
+                     "b], 1; u8[a, b], 0"},
     OpDef{.name = "aten.mean",
           .schema = "(Tensor self, *, ScalarType? dtype=None) -> Tensor",
           .infer = mean_all,
@@ -148,7 +149,7 @@ constexpr std::array kReduceOps{
           .infer = mean_dims,
           .onnx = custom(onnx::mean),
           .samples = "f32[a, b, c], [1]; f32[a, b, c], [-1, 0], True; f16[a, b], None; i64[a, b], "
-                     "[0], dtype=f32; f32[a, b], -1, True"},
+                     "[0], dtype=f32; f32[a, b], -1, True; c64[a, b], [1]; bf16[a, b], [-1], True"},
     OpDef{.name = "aten.median",
           .schema = "(Tensor self) -> Tensor",
           .infer = scalar_of_self,
@@ -206,7 +207,8 @@ constexpr std::array kReduceOps{
           .schema = "(Tensor self, *, ScalarType? dtype=None) -> Tensor",
           .infer = sum_all,
           .onnx = custom(onnx::sum),
-          .samples = "f32[a, b, c]; i32[a, b]; bool[a]; f16[]; f16[a], dtype=f32"},
+          .samples =
+              "f32[a, b, c]; i32[a, b]; bool[a]; f16[]; f16[a], dtype=f32; c64[a, b]; bf16[a, b]"},
     OpDef{.name = "aten.sum.dim_IntList",
           .schema =
               "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -214,7 +216,8 @@ constexpr std::array kReduceOps{
           .onnx = custom(onnx::sum),
           .samples = "f32[a, b, c], [1]; f32[a, b, c], [-1, 0], True; i32[a, b], [0]; bool[a, b], "
                      "[1], True; f16[a, b], None; f32[a], [0], dtype=f64; f32[], [-1]; f32[a, b], "
-                     "-1, keepdim=True"},
+                     "-1, keepdim=True; i64[a, 4], [-1]; i64[a, 4], [1], True; c64[a, b], [0]; "
+                     "i64[a, b, c], [0, 2]"},
 };
 static_assert(first_bad_row(kReduceOps).empty(), "unsorted, duplicate or half-filled row");
 

@@ -152,14 +152,14 @@ constexpr std::array kAxesOps{
           .infer = permute,
           .onnx = custom(onnx::permute),
           .samples = "f32[a, b, 3], [2, 0, 1]; f32[a, b, 3], [0, -1, -2]"},
-    OpDef{
-        .name = "aten.roll",
-        .schema = "(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
-        .infer = like_self,
-        .onnx = custom(onnx::roll),
-        .samples = "f32[a, b], [1]; f32[a, b], [2, -1], [0, 1]; f32[a, b], [9], [1]; f32[a + 3, "
-                   "b], [3], [0]; f32[a + 3, b], [-3, 2], [0, 1]; i64[a, b], [-5]; c64[a, 6], [2], "
-                   "[1]; f32[a, b], [a], [1]; f32[5, a], [7, 0], [0, 1]; f32[0, a], [1], [0]"},
+    OpDef{.name = "aten.roll",
+          .schema = "(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+          .infer = like_self,
+          .onnx = custom(onnx::roll),
+          .samples =
+              "f32[a, b], [1]; f32[a, b], [2, -1], [0, 1]; f32[a, b], [9], [1]; f32[a + 3, "
+              "b], [3], [0]; f32[a + 3, b], [-3, 2], [0, 1]; i64[a, b], [-5]; c64[a, 6], [2], "
+              "[1]; f32[a, b], [a], [1]; f32[5, a], [7, 0], [0, 1]; f32[0, a], [1], [0]"},
     OpDef{
         .name = "aten.rot90",
         .schema = "(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",

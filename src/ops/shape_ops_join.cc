@@ -281,13 +281,13 @@ constexpr std::array kJoinOps{
           .infer = stack_of_kind,
           .onnx = custom(onnx::vstack),
           .samples = "[f32[a], f32[a]]; [f32[a, b], f32[3, b]]"},
-    OpDef{
-        .name = "aten.stack",
-        .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
-        .infer = stack,
-        .onnx = custom(onnx::stack),
-        .samples = "[f32[a, b], f32[a, b]]; [f32[a, b], i64[a, b], f32[a, b]], -1; [f32[]], 0; "
-                   "[f32[a], f32[a]], 1; [c64[a], c64[a]], 1; [bool[], bool[]]; [i32[a], f16[a]]"},
+    OpDef{.name = "aten.stack",
+          .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
+          .infer = stack,
+          .onnx = custom(onnx::stack),
+          .samples =
+              "[f32[a, b], f32[a, b]]; [f32[a, b], i64[a, b], f32[a, b]], -1; [f32[]], 0; "
+              "[f32[a], f32[a]], 1; [c64[a], c64[a]], 1; [bool[], bool[]]; [i32[a], f16[a]]"},
     OpDef{.name = "aten.tile",
           .schema = "(Tensor self, SymInt[] dims) -> Tensor",
           .infer = tile,

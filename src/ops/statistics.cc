@@ -95,14 +95,16 @@ constexpr std::array kStatisticsOps{
           .schema = "(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
           .infer = histc,
           .onnx = custom(onnx::histc),
-          .samples = "f32[a, b]; f32[a], 4, 0, 4; f64[a], bins=a; f32[a, b], bins=3, min=0, max=1"},
+          .samples = "f32[a, b]; f32[a], 4, 0, 4; f64[a], bins=a; f32[a, b], bins=3, min=0, max=1; "
+                     "f32[a], 5, -1, 1; f32[a, b], 4, 2, 2"},
     OpDef{.name = "aten.linalg_vector_norm",
           .schema = "(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
                     "ScalarType? dtype=None) -> Tensor",
           .infer = norm_dims,
           .onnx = custom(onnx::norm),
           .samples = "f32[a, b, c]; f32[a, b, c], 1, [-1, 0], True; c64[a, b], 2, [0]; f16[a, b], "
-                     "2, -1, True, dtype=f32; f32[a, b], inf, None, True"},
+                     "2, -1, True, dtype=f32; f32[a, b], inf, None, True; f32[a, b], 0, [1]; "
+                     "f32[a, b], 3, [0]; f32[a, b], -inf, [1], True; f32[]; bf16[a, b], 2, [1]"},
     OpDef{.name = "aten.logsumexp",
           .schema = "(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
           .infer = logsumexp,
@@ -146,7 +148,9 @@ constexpr std::array kStatisticsOps{
           .infer = quantile,
           .onnx = custom(onnx::quantile),
           .samples = "f32[a, b], 0.5, 1; f32[a, b], 0.25, -1, True; f64[a, b], 0.5; f32[a, b], "
-                     "0.5, None, True"},
+                     "0.5, None, True; f32[a, b], 0.3, 0, interpolation='lower'; f32[a, b], 0.3, "
+                     "0, interpolation='higher'; f32[a, b], 0.3, 1, interpolation='nearest'; "
+                     "f32[a, b], 0.3, 1, interpolation='midpoint'; f32[], 0.5"},
     OpDef{.name = "aten.std",
           .schema = "(Tensor self, bool unbiased=True) -> Tensor",
           .infer = spread_all,
@@ -158,7 +162,8 @@ constexpr std::array kStatisticsOps{
           .infer = spread_dims,
           .onnx = custom(onnx::std_cell),
           .samples = "f32[a, b, c], [1]; f32[a, b, c], [-1, 0], correction=0, keepdim=True; f64[a, "
-                     "b]; c64[a, b], [0], correction=1"},
+                     "b]; c64[a, b], [0], correction=1; f32[a, 6], [1], correction=2; f32[], "
+                     "correction=0; bf16[a, b], [1]"},
     OpDef{.name = "aten.std.dim",
           .schema = "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
           .infer = spread_dims,

@@ -52,13 +52,13 @@ constexpr std::array kTernaryOps{
           .infer = clamp,
           .onnx = custom(onnx::clamp),
           .samples = "f32[a, b], 0; i64[a], 0, 2; i64[a], 0.5; f16[], min=None, max=1; i32[a], "
-                     "max=1.5; i64[a], 0, a"},
+                     "max=1.5; i64[a], 0, a; f32[a], -0.5, 0.5; bf16[a], -1, 1; i64[a], max=2"},
     OpDef{.name = "aten.clamp.Tensor",
           .schema = "(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
           .infer = clamp,
           .onnx = custom(onnx::clamp),
           .samples = "f32[a, b], f32[b], f32[a, 1]; i64[a], None, f32[]; f16[a, b], f16[]; i64[a], "
-                     "i64[b, 1]"},
+                     "i64[b, 1]; f32[a], f32[], f32[]"},
     OpDef{.name = "aten.clamp_max",
           .schema = "(Tensor self, Scalar max) -> Tensor",
           .infer = clamp_max,
@@ -83,7 +83,7 @@ constexpr std::array kTernaryOps{
           .schema = "(Tensor self, Tensor end, Scalar weight) -> Tensor",
           .infer = lerp,
           .onnx = custom(onnx::lerp),
-          .samples = "f32[a, b], f32[b], 0.5; f16[], f16[a], 0.25"},
+          .samples = "f32[a, b], f32[b], 0.5; f16[], f16[a], 0.25; f32[a], f32[a], 0.25"},
     OpDef{.name = "aten.lerp.Tensor",
           .schema = "(Tensor self, Tensor end, Tensor weight) -> Tensor",
           .infer = lerp,
@@ -109,7 +109,8 @@ constexpr std::array kTernaryOps{
           .infer = where,
           .onnx = custom(onnx::where),
           .samples = "bool[a, 1], f32[b], f32[]; bool[a, b], i64[b], f32[]; bool[], i64[a], 2; "
-                     "bool[a], 1.0, f16[b, a]; bool[a], i32[a], i64[a]"},
+                     "bool[a], 1.0, f16[b, a]; bool[a], i32[a], i64[a]; bool[a], bool[a], bool[]; "
+                     "bool[a], c64[a], c64[]; bool[a], bf16[a], bf16[a]; bool[a], i16[a], i16[a]"},
 };
 static_assert(first_bad_row(kTernaryOps).empty(), "unsorted, duplicate or half-filled row");
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,17 +39,38 @@ def check(
     the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do."""
     with _as_file(artifact) as (path, program):
         found = Artifact(path, nodes=True)
-        model, folder = _model(found, program, model)
-        runner = Runner(found, program.config.names if program is not None else None)
-        if atol is None:
-            atol = default_atol({p.dtype for p in model.parameters()} if isinstance(model, torch.nn.Module) else set())
-        report = CheckReport(str(path), atol)
-        for size, given in _inputs(runner, model, folder, inputs, report):
-            failed = _compare(runner, program, model, size, given, report)
-            if failed and name_first and report.first is None:
-                from .culprit import first_difference
+        model, folder = _model(found, model)
+        made = None if folder is None or inputs is not None else read_preprocessor(folder)
+        asked = Request(found, model, inputs, atol, program, made, name_first)
+        return compare(asked, str(path) if program is None else "the program")
 
-                report.first = first_difference(found, runner, model, given, atol)
+
+@dataclasses.dataclass
+class Request:
+    """What is compared with what."""
+
+    artifact: Artifact
+    model: Any
+    inputs: Any = None
+    atol: float | None = None
+    program: Any = None  # the OnnxProgram that the artifact was saved from, where there is one
+    preprocessor: dict[str, Any] | None = None
+    name_first: bool = True
+
+
+def compare(asked: Request, name: str) -> CheckReport:
+    """The comparison itself; `name` is what the artifact is called in messages."""
+    runner = Runner(asked.artifact, asked.program.config.names if asked.program is not None else None)
+    atol, model = asked.atol, asked.model
+    if atol is None:
+        atol = default_atol({p.dtype for p in model.parameters()} if isinstance(model, torch.nn.Module) else set())
+    report = CheckReport(name, atol)
+    for size, given in _inputs(runner, asked, report):
+        failed = _compare(runner, asked, size, given, report)
+        if failed and asked.name_first and report.first is None:
+            from .culprit import first_difference
+
+            report.first = first_difference(asked.artifact, runner, model, _as_model_takes(model, given), atol)
     return report
 
 
@@ -64,7 +87,7 @@ def _as_file(artifact: Any) -> Iterator[tuple[Path, Any]]:
         )
 
 
-def _model(artifact: Artifact, program: Any, model: Any) -> tuple[Any, str | None]:
+def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
     """The model, and its folder where it comes from one."""
     if model is not None and not isinstance(model, str | os.PathLike):
         return model, None
@@ -82,17 +105,17 @@ def _model(artifact: Artifact, program: Any, model: Any) -> tuple[Any, str | Non
     return load_model(folder, artifact.note("model_class"), dtype), os.fspath(folder)
 
 
-def _inputs(
-    runner: Runner, model: Any, folder: str | None, inputs: Any, report: CheckReport
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _inputs(runner: Runner, asked: Request, report: CheckReport) -> Iterator[tuple[str, dict[str, Any]]]:
     """Sets of inputs with a word for each; those given, and further sizes where rules can make them."""
     from ..inputs import example_inputs, further_sizes
 
+    inputs, model = asked.inputs, asked.model
     if isinstance(inputs, Sequence):
         yield from ((f"inputs {i}", dict(given)) for i, given in enumerate(inputs))
         return
     if inputs is None:
-        inputs = example_inputs(model, preprocessor=None if folder is None else read_preprocessor(folder))
+        inputs = example_inputs(model, preprocessor=asked.preprocessor)
+        runner.drop_unknown(inputs)
     yield _SIZES[0], inputs
     try:
         further = further_sizes(inputs, model)
@@ -103,16 +126,16 @@ def _inputs(
     yield from zip(_SIZES[1:], further, strict=False)
 
 
-def _compare(runner: Runner, program: Any, model: Any, size: str, inputs: dict[str, Any], report: CheckReport) -> bool:
+def _compare(runner: Runner, asked: Request, size: str, inputs: dict[str, Any], report: CheckReport) -> bool:
     """Adds the rows of one size; True where they differ and the artifact claims to take this size."""
-    inputs = _as_model_takes(model, inputs)
+    inputs = _as_model_takes(asked.model, inputs)
     feeds = runner.feeds(inputs)
     axes = runner.axes(feeds)
     why = runner.outside(feeds)
     if why is not None:
         report.skipped.append(Skipped(size, axes, why))
         return False
-    wanted = values_of(model, inputs)
+    wanted = values_of(asked.model, inputs)
     try:
         rows = [
             _row(size, axes, name, got, want, report.atol)
@@ -125,7 +148,7 @@ def _compare(runner: Runner, program: Any, model: Any, size: str, inputs: dict[s
     if all(row.ok for row in rows):
         report.rows += rows
         return False
-    why = _outside_the_capture(program, inputs)
+    why = _outside_the_capture(asked.program, inputs)
     if why is not None:
         report.skipped.append(Skipped(size, axes, why))
         return False
@@ -143,8 +166,6 @@ def _row(size: str, axes: dict[str, int], name: str, got: Any, want: Any, atol: 
 
 def _as_model_takes(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of the inputs in the model's floating type."""
-    import copy
-
     from ..exporters.prepare import cast_leaf_tensors, module_device, module_dtype
 
     given = copy.deepcopy(dict(inputs))

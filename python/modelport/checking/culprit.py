@@ -25,9 +25,7 @@ def first_difference(
 ) -> dict[str, Any] | None:
     """A dict with text, node, op, value, file, line and module; None where it cannot be told."""
     from ..capturing import capture
-    from .compare import _as_model_takes
 
-    inputs = _as_model_takes(model, inputs)
     try:
         captured = capture(model, inputs, dynamic=False, test_guards=False)
         reference = Reference(captured, inputs, atol)

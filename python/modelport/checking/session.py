@@ -47,14 +47,26 @@ class Runner:
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The tensors that the file takes, by its names for them."""
         flat = {self._names.get(name, name): value for name, value in flatten(dict(inputs)).tensors().items()}
-        missing = [row["name"] for row in self.inputs if row["name"] not in flat]
-        if missing:
+        names = [row["name"] for row in self.inputs]
+        missing = [name for name in names if name not in flat]
+        unknown = [name for name in flat if name not in names]
+        if missing or unknown:
+            lacks = f"needs {', '.join(missing)}, which the inputs do not have" if missing else ""
+            more = f"does not take {', '.join(unknown)}" if unknown else ""
             raise problem(
                 "E0301",
-                f"{self.artifact.path} takes {', '.join(missing)}, which the inputs do not have",
-                f"it takes: {', '.join(row['name'] for row in self.inputs)}",
+                f"{self.artifact.path} {' and '.join(filter(None, (lacks, more)))}",
+                f"it takes: {', '.join(names)}",
             )
         return {row["name"]: flat[row["name"]] for row in self.inputs}
+
+    def drop_unknown(self, inputs: dict[str, Any]) -> None:
+        """Leaves out optional inputs that the file was exported without."""
+        taken = {row["name"] for row in self.inputs}
+        for name in list(inputs):
+            flat = flatten({name: inputs[name]}).tensors()
+            if flat and not any(self._names.get(leaf, leaf) in taken for leaf in flat):
+                del inputs[name]
 
     def axes(self, feeds: Mapping[str, torch.Tensor]) -> dict[str, int]:
         """The sizes of the named axes."""

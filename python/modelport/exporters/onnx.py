@@ -93,7 +93,7 @@ class OnnxProgram:
         check_names(names, [*inputs, *captured.output_names, *self._renamed.values()])
         for own, ours in self._renamed.items():
             names.setdefault(own, names.pop(ours, ours))
-        axes = axis_names(dim["name"] for dim in program.dims())
+        axes = axis_names(program.dims(), program.inputs())
         # Where one name is an input's and an output's, `names` renames the input and _renamed the output.
         self._input_names = {name: (config.names or {}).get(name, name) for name in inputs}
         self.graph = core.lower_onnx(program, opset, config.optimize, self._input_names, names, axes)
@@ -207,6 +207,8 @@ class OnnxProgram:
         source = getattr(self.captured, "source", None)
         if source:
             rows.append(("modelport.source", os.fspath(source)))
+        # How the model was made of it, for a check that makes it again.
+        rows += [(f"modelport.{key}", value) for key, value in getattr(self.captured, "origin", {}).items()]
         return rows
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..errors import problem
 
@@ -15,20 +16,30 @@ _AXES = {
     "channels": "num_channels",
 }
 _PAST_AXIS = re.compile(r"past_key_values_\d+_(?:\w+_)?(?:key|value)s?_2")
+# Inputs with a row for each of input_ids: where the model does not say so itself, their sizes are still the same.
+_PER_ROW = ("attention_mask", "token_type_ids", "position_ids", "bbox")
+_PER_BATCH = (*_PER_ROW, "decoder_input_ids", "decoder_attention_mask", "past_key_values")
 
 
-def axis_names(symbols: Iterable[str]) -> dict[str, str]:
+def axis_names(dims: Iterable[Mapping[str, Any]], inputs: Iterable[tuple[str, str, list[str]]]) -> dict[str, str]:
     """New names for the symbols of a graph; a name that is taken stays with its owner."""
-    symbols = list(symbols)
+    hints = {dim["name"]: dim["hint"] for dim in dims}
     renamed: dict[str, str] = {}
-    taken = set(symbols)
-    for symbol in symbols:
+    taken = set(hints)
+    for symbol in hints:
         wanted = _AXES.get(symbol)
         if wanted is None and _PAST_AXIS.fullmatch(symbol):
             wanted = "past_sequence_length"
         if wanted is not None and wanted not in taken:
             renamed[symbol] = wanted
             taken.add(wanted)
+    for name, _, sizes in inputs:
+        stem = name.split(".")[0]
+        for axis, (whole, known) in enumerate((("batch", _PER_BATCH), ("seq", _PER_ROW))):
+            size = sizes[axis] if axis < len(sizes) else ""
+            same = size in hints and whole in hints and size != whole and hints[size] == hints[whole]
+            if stem in known and same:
+                renamed[size] = renamed.get(whole, whole)
     return renamed
 
 

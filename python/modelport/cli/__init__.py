@@ -1,0 +1,56 @@
+"""The command line: `modelport export onnx`, `check`, `inspect`. torch is imported only where a model is captured."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from ..errors import ExportError
+from .arguments import parser
+from .console import Console
+
+OK, INTERNAL, USER, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and gives its exit code: 0 done, 1 a mistake of ours, 2 an error or a mismatch, 130 ctrl-C."""
+    args = parser().parse_args(argv)
+    console = Console(quiet=args.quiet, as_json=args.json)
+    try:
+        return OK if args.run(args, console) else USER
+    except KeyboardInterrupt:
+        console.error("interrupted; what was there before is still there")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as in `modelport inspect model.onnx | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except ExportError as error:
+        console.failure(error)
+        return USER
+    except OSError as error:
+        console.failure(_of_system(error))
+        return USER
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        console.error(f"internal error, please report with the lines above: {type(error).__name__}: {error}")
+        return INTERNAL
+
+
+def _of_system(error: OSError) -> ExportError:
+    """What the system refused, in our words."""
+    import errno
+
+    from ..errors import problem
+
+    name = f"{error.filename}: " if error.filename else ""
+    ways = {
+        errno.ENOSPC: "free some disk space, or write to another folder",
+        errno.EDQUOT: "free some of your disk space, or write to another folder",
+        errno.EFBIG: "raise the limit on the size of a file: ulimit -f unlimited",
+        errno.EROFS: "write to a folder on a disk that is not read-only",
+    }
+    way = ways.get(error.errno or 0, "use files and folders that exist and that you may read or write")
+    return problem("E0103", f"{name}{error.strerror or error}", way)

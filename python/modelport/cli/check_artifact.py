@@ -1,0 +1,23 @@
+"""`modelport check`: an artifact against its model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..artifact import Artifact, find_model
+from .console import Console
+
+
+def run(args: Any, console: Console) -> bool:
+    path = find_model(args.artifact)
+    Artifact(path)  # a broken file is reported before torch is imported
+    with console.stage("check"):
+        from ..checking import check
+
+        report = check(path, args.model, atol=args.atol)
+    console.result(f"{report}\nchecked in {console.seconds['check']:.2f} s, atol {report.atol:g}", report.to_dict())
+    if not report.ok:
+        if not console.as_json:
+            console.failure(report.error())
+        return False
+    return True

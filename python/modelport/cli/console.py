@@ -1,0 +1,80 @@
+"""What the command line prints: results on stdout, everything else on stderr, progress only where people watch."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import ExportError
+
+_PATIENCE = 1.0  # seconds without a word
+
+
+class Console:
+    def __init__(self, *, quiet: bool, as_json: bool):
+        self.quiet, self.as_json = quiet, as_json
+        self.seconds: dict[str, float] = {}
+        self.notes: list[str] = []
+
+    def result(self, text: str, data: dict[str, Any]) -> None:
+        """What the command was called for; JSON is printed even when quiet."""
+        if self.as_json:
+            print(json.dumps(data, indent=2))
+        elif not self.quiet:
+            print(text)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+        if not self.quiet:
+            print(f"note: {text}", file=sys.stderr)
+
+    def error(self, text: str) -> None:
+        print(f"error: {text}", file=sys.stderr)
+
+    def failure(self, error: ExportError) -> None:
+        if self.as_json:
+            print(json.dumps({"ok": False, "errors": error.diagnostics}, indent=2))
+        print(error, file=sys.stderr)
+
+    @contextmanager
+    def stage(self, name: str, done: Callable[[], int] | None = None, total: int = 0) -> Iterator[None]:
+        """Times a part of the work; where it takes longer than a second, a terminal shows how far it is."""
+        started = time.perf_counter()
+        with self._progress(name, done, total):
+            yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+
+    @contextmanager
+    def _progress(self, name: str, done: Callable[[], int] | None, total: int) -> Iterator[None]:
+        if self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        over = threading.Event()
+        ticker = threading.Thread(target=_tick, args=(over, name, done, total), daemon=True)
+        ticker.start()
+        try:
+            yield
+        finally:
+            over.set()
+            ticker.join()
+
+    def timings(self) -> str:
+        return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())
+
+
+def _tick(over: threading.Event, name: str, done: Callable[[], int] | None, total: int) -> None:
+    if over.wait(_PATIENCE):
+        return
+    from tqdm import tqdm
+
+    shown = {"bar_format": "{desc} {elapsed}"} if done is None else {"unit": "B", "unit_scale": True, "total": total}
+    with tqdm(desc=name, leave=False, file=sys.stderr, **shown) as bar:
+        while not over.wait(0.2):
+            if done is not None:
+                bar.n = min(done(), total)
+            bar.refresh()

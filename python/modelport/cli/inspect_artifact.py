@@ -1,0 +1,89 @@
+"""`modelport inspect`: what an ONNX file has in it, without loading anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..artifact import Artifact, find_models
+from .console import Console
+
+_TOP = 10
+
+
+def run(args: Any, console: Console) -> bool:
+    found = [Artifact(path) for path in find_models(args.artifact)]
+    rows = [facts(artifact) for artifact in found]
+    console.result("\n\n".join(map(text, rows)), rows[0] if len(rows) == 1 else {"models": rows})
+    return True
+
+
+def facts(artifact: Artifact) -> dict[str, Any]:
+    """The summary as JSON shows it."""
+    summary = artifact.summary
+    weights = sorted(summary["weights"], key=lambda w: (-w["bytes"], w["name"]))
+    operators = sorted(summary["operators"].items(), key=lambda row: (-row[1], row[0]))
+    return {
+        "file": str(artifact.path),
+        "bytes": artifact.path.stat().st_size,
+        "producer": f"{summary['producer']} {summary['producer_version']}".strip(),
+        "ir_version": summary["ir_version"],
+        "opsets": {domain or "ai.onnx": version for domain, version in summary["opsets"].items()},
+        "inputs": summary["inputs"],
+        "outputs": summary["outputs"],
+        "ranges": {name: list(bounds) for name, bounds in artifact.ranges.items()},
+        "guards": artifact.guards,
+        "assumptions": artifact.assumptions,
+        "source": artifact.note("source"),
+        "nodes": sum(summary["operators"].values()),
+        "operators": dict(operators),
+        "weights": {
+            "count": len(weights),
+            "bytes": sum(w["bytes"] for w in weights),
+            "files": artifact.weight_files(),
+            "largest": weights[:_TOP],
+        },
+    }
+
+
+def text(row: dict[str, Any]) -> str:
+    opsets = ", ".join(f"{domain} {version}" for domain, version in row["opsets"].items())
+    lines = [f"{row['file']} ({size_text(row['bytes'])}) by {row['producer'] or 'unknown'}, opset {opsets}"]
+    lines += _block("inputs", [_value(value) for value in row["inputs"]])
+    lines += _block("outputs", [_value(value) for value in row["outputs"]])
+    lines += _block("axes", [f"{name} in {low}..{'' if high is None else high}" for name, (low, high) in _bounds(row)])
+    lines += _block("holds where", row["guards"])
+    lines += _block("assumes", row["assumptions"])
+    lines += _block(f"{row['nodes']} nodes", [f"{count:6} {op}" for op, count in row["operators"].items()])
+    weights = row["weights"]
+    lines += _block(
+        f"{weights['count']} weights, {size_text(weights['bytes'])}",
+        [f"{size_text(w['bytes']):>9} {w['name']} {w['dtype']}{w['shape']}" for w in weights["largest"]],
+    )
+    if weights["count"] > _TOP:
+        lines.append(f"  and {weights['count'] - _TOP} more")
+    files = [f"{f['file']}: {size_text(f['bytes'])}, {f['state']}" for f in weights["files"]]
+    lines += _block("weights are in", files)
+    if row["source"]:
+        lines.append(f"made of {row['source']}")
+    return "\n".join(lines)
+
+
+def _bounds(row: dict[str, Any]) -> list[tuple[str, list[int | None]]]:
+    return sorted(row["ranges"].items())
+
+
+def _block(title: str, rows: list[str]) -> list[str]:
+    return [title, *(f"  {row}" for row in rows)] if rows else []
+
+
+def _value(value: dict[str, Any]) -> str:
+    shape = "" if value["shape"] is None else f"[{', '.join(value['shape'])}]"
+    return f"{value['name']}: {value['dtype']}{shape}"
+
+
+def size_text(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} GB"
