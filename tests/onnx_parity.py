@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+import transformers.integrations.moe  # noqa: F401  (registers an operator that has a row)
 
 from modelport import core
 from modelport.exporters.onnx_session import quiet_session, run_session, to_numpy
@@ -72,6 +73,11 @@ def draw_operands(op: str, operands: list[tuple], generator: torch.Generator, si
     inputs = {name: draw(dtype, size, below, generator, signed) for name, dtype, size, below in operands}
     if "searchsorted" in op or "bucketize" in op:  # they look things up in what is sorted
         inputs = {name: x.sort(-1).values if x.dim() else x for name, x in inputs.items()}
+    if "grouped_mm" in op:  # the groups cover all rows
+        rows = next(iter(inputs.values())).shape[-2]
+        for name, x in inputs.items():
+            if x.dtype == torch.int32:
+                inputs[name] = torch.linspace(rows // 2, rows, x.numel()).to(torch.int32)
     return inputs
 
 

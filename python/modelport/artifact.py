@@ -16,7 +16,7 @@ further_outputs = _artifact.further_outputs
 
 
 def find_models(path: str | os.PathLike[str]) -> list[Path]:
-    """The `.onnx` files that a path stands for: itself, or those of a folder (or its `onnx` folder), model.onnx first."""
+    """The `.onnx` files that a path stands for: itself, or those of a folder or of its `onnx` folder."""
     path = Path(path)
     if path.is_file():
         return [path]

@@ -13,7 +13,7 @@ import torch
 from ._modelport import stored_tensors
 from .errors import problem
 
-_DTYPES = {
+DTYPES = {
     "f64": torch.float64,
     "f32": torch.float32,
     "f16": torch.float16,
@@ -54,7 +54,7 @@ class Checkpoint:
         self.path = Path(path)
         rows = stored_tensors(os.fspath(path))
         self.tensors = {
-            name: StoredTensor(file, offset, nbytes, _DTYPES[dtype], tuple(shape), name)
+            name: StoredTensor(file, offset, nbytes, DTYPES[dtype], tuple(shape), name)
             for name, file, offset, nbytes, dtype, shape in rows
         }
         self._maps: dict[str, mmap.mmap] = {}

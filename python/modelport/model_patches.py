@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 from .exporters.patches import patch_attribute
+from .packed_items import audio_windows, merged_projection, time_slices, unshuffled
 from .scans import associative_scan, linear_scan, not_exporting
-from .vision_positions import rope_index, vision_position_ids
+from .vision_positions import rope_index, vision_position_ids, window_index
 
 
 @contextmanager
@@ -30,16 +31,16 @@ def _wanted(module: torch.nn.Module | None) -> Iterator[tuple[Any, str, Callable
     if masks is not None and hasattr(masks, "_vmap_expansion_sdpa"):
         yield masks, "_vmap_expansion_sdpa", _broadcast_mask
     classes = {type(child) for child in module.modules()} if module is not None else set()
-    for name, (home, factory) in _FUNCTIONS.items():
-        for scope in {cls.__module__ for cls in classes}:
+    for scope in {cls.__module__ for cls in classes}:
+        for name, (home, factory) in _FUNCTIONS.items():
             found = vars(sys.modules[scope]).get(name)
-            if getattr(found, "__module__", "") == home:
+            if getattr(found, "__module__", "").startswith(home):
                 yield sys.modules[scope], name, factory
     for cls in classes:
         if cls.__name__ in _ROPE_INDEX:
             yield cls, "get_rope_index", rope_index
-        if "_rnn_scan" in vars(cls):
-            yield cls, "_rnn_scan", linear_scan
+        if cls.__name__ in _METHODS:
+            yield cls, *_METHODS[cls.__name__]
     yield from _scans({cls.__module__ for cls in classes})
 
 
@@ -73,6 +74,15 @@ def _broadcast_mask(_original: Any) -> Callable[..., Any]:
 # Free functions, where model code imported them: the module that they come from, and what replaces them.
 _FUNCTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "get_vision_position_ids": ("transformers.vision_utils", vision_position_ids),
+    "get_vision_window_index": ("transformers.vision_utils", window_index),
+    "get_audio_cu_seqlens": ("transformers.models.qwen3_", audio_windows),
+}
+# Methods that go through images or time in Python.
+_METHODS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "Ernie4_5_VLMoeVariableResolutionResamplerModel": ("_temporal_slicing", time_slices),
+    "PaddleOCRProjector": ("forward", merged_projection),
+    "RecurrentGemmaRglru": ("_rnn_scan", linear_scan),
+    "VideoLlama3VisionModel": ("pixel_unshuffle", unshuffled),
 }
 # Models whose get_rope_index is the one of Qwen2-VL, up to how they count time.
 _ROPE_INDEX = frozenset(

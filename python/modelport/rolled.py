@@ -2,7 +2,7 @@
 
 `torch.split(x, lengths.tolist())` followed by `torch.cat`, by attention within each piece, or `list(x)` followed by
 `torch.cat`: unrolled, they pin how many pieces there are. Here the pieces stay one tensor. What cannot be done this way
-raises `Unroll`, and the model is captured again with its loops unrolled."""
+raises `Unroll` or gives other values than the model, and the model is captured again with its loops unrolled."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from . import core
 from ._modelport import concerns_graph, is_recording
 
 _SEGMENTS = "_modelport_segments"  # on a tensor that stands for all pieces: their lengths
@@ -27,7 +28,6 @@ class _State(threading.local):
     def __init__(self) -> None:
         self.on = False
         self.used = False
-        self.open: dict[int, torch.Tensor] = {}  # tensors handed out for their pieces, until attention takes them
 
 
 _state = _State()
@@ -35,14 +35,12 @@ _state = _State()
 
 @contextmanager
 def rolling(on: bool) -> Iterator[None]:
-    """Whether loops are kept rolled in this thread. Raises Unroll at the end where pieces went elsewhere."""
-    _state.on, _state.used, _state.open = on, False, {}
+    """Whether loops are kept rolled in this thread."""
+    _state.on, _state.used = on, False
     try:
         yield
-        if _state.open:
-            raise Unroll
     finally:
-        _state.on, _state.open = False, {}
+        _state.on = False
 
 
 def was_used() -> bool:
@@ -91,9 +89,10 @@ class Pieces(Sequence[torch.Tensor]):
         raise Unroll
 
     def __iter__(self) -> Iterator[torch.Tensor]:
+        if core.real_tensor(self.lengths).numel() < 2:
+            raise Unroll  # with one piece, values could not show that pieces got mixed up
         item = self.whole.detach()
         setattr(item, _SEGMENTS, self.lengths)
-        _state.open[id(item)] = item
         yield item
 
 
@@ -181,8 +180,6 @@ def attention(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(query, key, value, attn_mask, *args, **kwargs)
         if attn_mask is not None or kwargs.get("is_causal"):
             raise Unroll
-        for operand in (query, key, value):
-            _state.open.pop(id(operand), None)
         ends = lengths.cumsum(0)
         positions = torch.arange(query.shape[-2], device=query.device)
         piece = (positions[:, None] >= ends[None, :]).sum(1)

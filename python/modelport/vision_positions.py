@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from .packed_items import begins, blocks, changes, places
+
 
 def vision_position_ids(original: Callable[..., Any]) -> Callable[..., Any]:
     """For `get_vision_position_ids`: rows and columns of all patches, in blocks of merged patches."""
@@ -19,30 +21,39 @@ def vision_position_ids(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> torch.Tensor:
         if kwargs is not None and kwargs.get("position_ids") is not None:
             return original(grid_thw, spatial_merge_size, include_temporal, kwargs)
-        image, rank = _token_places(grid_thw.prod(-1))
-        grid = grid_thw[image]
+        image, rank = places(grid_thw.prod(-1))
         merge = spatial_merge_size if isinstance(spatial_merge_size, int) else spatial_merge_size[image]
-        return _blocks(rank, grid, merge, include_temporal)
+        return torch.stack(blocks(rank, grid_thw[image], merge)[0 if include_temporal else 1 :], dim=-1)
 
     return get_vision_position_ids
 
 
-def _token_places(lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """For tokens that lie one image after the other: the image of each, and its place in the image."""
-    images = torch.arange(lengths.shape[0], device=lengths.device)
-    image = torch.repeat_interleave(images, lengths)
-    starts = lengths.cumsum(0) - lengths
-    return image, torch.arange(image.shape[0], device=lengths.device) - starts[image]
+def window_index(original: Callable[..., Any]) -> Callable[..., Any]:
+    """For `get_vision_window_index`: merged patches sorted by the window that they lie in."""
 
+    def get_vision_window_index(
+        grid_thw: torch.Tensor,
+        spatial_merge_size: int,
+        window_size: int,
+        patch_size: int,
+        kwargs: dict[str, Any] | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if kwargs is not None and kwargs.get("window_index") is not None:
+            return original(grid_thw, spatial_merge_size, window_size, patch_size, kwargs)
+        side = window_size // spatial_merge_size // patch_size
+        grid = torch.cat([grid_thw[:, :1], grid_thw[:, 1:] // spatial_merge_size], dim=1)
+        image, rank = places(grid.prod(-1))
+        time, row, column = blocks(rank, grid[image], 1)
+        windows = grid[:, 1:] // side + 1  # along each side
+        frame = windows.prod(-1)
+        window = begins(grid[:, 0] * frame)[image] + time * frame[image]
+        window = window + row // side * windows[image, 1] + column // side
+        window, index = torch.sort(window, stable=True)
+        starts = changes(window).nonzero()[:, 0]
+        bounds = torch.cat([starts, torch.full_like(starts[:1], window.shape[0])])
+        return index, (bounds * spatial_merge_size**2).to(torch.int32)
 
-def _blocks(rank: torch.Tensor, grid: torch.Tensor, merge: Any, include_temporal: bool) -> torch.Tensor:
-    height, width = grid[:, 1], grid[:, 2]
-    time, rank = rank // (height * width), rank % (height * width)
-    block, inside = rank // (merge * merge), rank % (merge * merge)
-    blocks_in_row = width // merge
-    row = block // blocks_in_row * merge + inside // merge
-    column = block % blocks_in_row * merge + inside % merge
-    return torch.stack([time, row, column] if include_temporal else [row, column], dim=-1)
+    return get_vision_window_index
 
 
 def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,11 +90,7 @@ def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _starts(sample: torch.Tensor, kind: torch.Tensor) -> torch.Tensor:
     """Where a group begins: tokens of one sample and one kind that follow each other."""
-    return _changes(sample) | _changes(kind)
-
-
-def _changes(x: torch.Tensor) -> torch.Tensor:
-    return torch.cat([torch.ones_like(x[:1], dtype=torch.bool), x[1:] != x[:-1]])
+    return changes(sample) | changes(kind)
 
 
 def _grids(model: Any, kind: torch.Tensor, starts: torch.Tensor, images: Any, videos: Any) -> torch.Tensor:
@@ -106,7 +113,7 @@ def _positions(
     starts = _starts(sample, kind)
     here = torch.arange(sample.shape[0], device=sample.device)
     begin = starts.nonzero()[:, 0][starts.cumsum(0) - 1]  # of the token's group
-    first = _changes(sample).nonzero()[:, 0][_changes(sample).cumsum(0) - 1]  # of the token's sample
+    first = changes(sample).nonzero()[:, 0][changes(sample).cumsum(0) - 1]  # of the token's sample
     rank = here - begin
     is_text = kind == 0
     advance = torch.where(is_text, 1, torch.where(starts, grids[:, 1:].amax(1), 0))

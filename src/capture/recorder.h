@@ -27,6 +27,9 @@ class Recorder {
   void copy();
   void size();
   void reshape_self();
+  /// `as_strided` reads memory: its operand with the axes in the order that they have there, so that
+  /// the node means the same for those who know no strides.
+  std::vector<ir::NamedArg> in_memory_order(std::vector<ir::NamedArg> args, const at::Tensor& real);
   [[noreturn]] void refuse();
 
   /// Runs the operator below the mode and autograd; results in order, lists flattened.

@@ -5,6 +5,9 @@
 #include <ATen/ops/eq.h>
 #include <ATen/ops/item.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "capture/recorder.h"
 #include "capture/shape_only.h"
 #include "capture/torch_dtype.h"
@@ -49,6 +52,28 @@ void Recorder::cast() {
           : session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {dtype}}},
                               {dtype, type.shape});
   push_results({session_.wrap(after, result)});
+}
+
+std::vector<ir::NamedArg> Recorder::in_memory_order(std::vector<ir::NamedArg> args,
+                                                    const at::Tensor& real) {
+  if (real.is_contiguous()) return args;
+  std::vector<std::int64_t> order(static_cast<std::size_t>(real.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return real.stride(a) > real.stride(b); });
+  if (real.storage_offset() != 0 || !real.permute(order).is_contiguous()) return args;
+  for (ir::NamedArg& named : args) {
+    if (named.name != "self") continue;
+    const ir::ValueId self = *named.arg.get<ir::ValueId>();
+    ir::TensorType type = session_.graph().value(self).tensor();
+    const std::vector<Int> sizes = type.shape;
+    ir::ArgList dims;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      type.shape[i] = sizes[static_cast<std::size_t>(order[i])];
+      dims.push_back({Int(order[i])});
+    }
+    named.arg = {session_.add_node("aten.permute", {{"self", {self}}, {"dims", {std::move(dims)}}}, type)};
+  }
+  return args;
 }
 
 void Recorder::read_number() {

@@ -72,6 +72,15 @@ Results grouped_mm(Call& call) {
   return one(dtype, {size_at(call, call.shape("offs"), 0), rows, columns});
 }
 
+Results grouped_rows(Call& call) {
+  const Shape& rows = call.shape("input");
+  const Shape& weight = call.shape("weight");
+  call.require(rows.size() == 2 && weight.size() == 3, "rows and a matrix for each group");
+  call.require(call.equal(rows[1], weight[1]), "the sizes of a product do not fit");
+  agreed(call, weight[0], size_at(call, call.shape("offs"), 0));
+  return one(call.dtype_of("input"), {rows[0], weight[2]});
+}
+
 Results cdist(Call& call) {
   const Shape& a = call.shape("x1");
   const Shape& b = call.shape("x2");
@@ -127,7 +136,8 @@ constexpr std::array kAttentionOps{
           .infer = grouped_mm,
           .onnx = custom(onnx::grouped_mm),
           .samples = "bf16[2*a, 16], bf16[3, 16, 8], i32<1>[3]; bf16[3, b, 16], bf16[3, 16, 8]; "
-                     "f32[a, 16], f32[2, 16, 8], i32<1>[2]"},
+                     "f32[a, 16], f32[2, 16, 8], i32<1>[2]; f32[16, 16], f32[16, 8], i32<1>[3]; "
+                     "f32[3, 8, 16], f32[16, 8], i32<1>[3]"},
     OpDef{.name = "aten._pdist_forward",
           .schema = "(Tensor self, float p=2.) -> Tensor",
           .infer = pdist,
@@ -199,6 +209,16 @@ constexpr std::array kAttentionOps{
             "f32[a, 2, 2, b, 4], f32[a, 2, 2, c, 4], f32[a, 2, 2, c, 4], f32[a, 1, 1, b, c]; "
             "f32[b, 4], f32[c, 4], f32[c, 4], bool[b, c]; f64[a, 2, 1, 4], f64[a, 2, c, 4], "
             "f64[a, 2, c, 4]; f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 4], f32[1, c]"},
+    // What transformers registers for experts where torch's own kernel does not run.
+    OpDef{.name = "transformers.grouped_mm_fallback",
+          .schema = "(Tensor input, Tensor weight, Tensor offs) -> Tensor",
+          .infer = grouped_rows,
+          .onnx = custom([](Lower& l) -> Values {
+            return l.lower_as(
+                "aten._grouped_mm",
+                {{"self", {l.in("input")}}, {"mat2", {l.in("weight")}}, {"offs", {l.in("offs")}}});
+          }),
+          .samples = "f32[a, 16], f32[2, 16, 8], i32<1>[2]; f32[a, 3], f32[2, 3, 5], i32<1>[2]"},
 };
 static_assert(first_bad_row(kAttentionOps).empty(), "unsorted, duplicate or half-filled row");
 

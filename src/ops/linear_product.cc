@@ -188,7 +188,8 @@ constexpr std::array kProductOps{
           .infer = addmm,
           .onnx = custom(onnx::added_product),
           .samples =
-              "f32[c], f32[a, b], f32[b, c]; f32[1, 4], f32[a, b], f32[b, 4], beta=2, alpha=0.5"},
+              "f32[c], f32[a, b], f32[b, c]; f32[1, 4], f32[a, b], f32[b, 4], beta=2, alpha=0.5; "
+              "f32[], f32[a, b], f32[b, c], beta=0; bf16[c], bf16[a, b], bf16[b, c]"},
     OpDef{.name = "aten.addmv",
           .schema =
               "(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -230,16 +231,22 @@ constexpr std::array kProductOps{
           .infer = dot,
           .onnx = custom(onnx::dot),
           .samples = "f32[a], f32[a]; i64[3], i64[3]"},
-    OpDef{.name = "aten.einsum",
-          .schema = "(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-          .infer = einsum,
-          .onnx = custom(onnx::einsum),
-          .samples =
-              "\"ij,jk->ik\", [f32[a, b], f32[b, c]]; \"bhld,bhmd->bhlm\", [f32[a, 2, b, 3], "
-              "f32[a, 2, c, 3]]; \"...ij,...j->...i\", [f32[a, 2, b], f32[a, b]]; \"ij->ji\", "
-              "[f32[a, b]]; \"i,j\", [f32[a], f32[b]]; \"ba,ac\", [f32[a, b], f32[b, c]]; "
-              "\"ii->i\", [f32[a, a]]; \"ij -> \", [f32[a, b]]; \"b...d,cd->b...c\", [f32[a, "
-              "b, 2, 3], f32[c, 3]]; \"...j,k...j\", [f32[a, b], f32[c, a, b]]"},
+    OpDef{
+        .name = "aten.einsum",
+        .schema = "(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+        .infer = einsum,
+        .onnx = custom(onnx::einsum),
+        .samples =
+            "\"ij,jk->ik\", [f32[a, b], f32[b, c]]; \"bhld,bhmd->bhlm\", [f32[a, 2, b, 3], "
+            "f32[a, 2, c, 3]]; \"...ij,...j->...i\", [f32[a, 2, b], f32[a, b]]; \"ij->ji\", "
+            "[f32[a, b]]; \"i,j\", [f32[a], f32[b]]; \"ba,ac\", [f32[a, b], f32[b, c]]; "
+            "\"ii->i\", [f32[a, a]]; \"ij -> \", [f32[a, b]]; \"b...d,cd->b...c\", [f32[a, "
+            "b, 2, 3], f32[c, 3]]; \"...j,k...j\", [f32[a, b], f32[c, a, b]]; \"abc,cd,de->abe\", "
+            "[f32[a, b, 3], f32[3, c], f32[c, 2]]; \"bhwc,hkc->bhwk\", [f32[a, b, 2, 3], f32[b, c, "
+            "3]]; \"bi,bj,bk->bijk\", [f32[a, b], f32[a, 2], f32[a, 3]]; \"ij,ij->i\", [f32[a, 1], "
+            "f32[a, b]]; \"abcd,cd->ab\", [bf16[a, b, 2, 3], bf16[2, 3]]; \"bnd,md->nbm\", [f32[a, "
+            "b, 3], f32[c, 3]]; \"i,ij,j\", [f32[a], f32[a, b], f32[b]]; \"iij->j\", [f32[a, a, "
+            "b]]; \"...ik,...kj\", [c64[a, 2, b], c64[b, 3]]"},
     OpDef{.name = "aten.ger",
           .schema = "(Tensor self, Tensor vec2) -> Tensor",
           .infer = outer,
@@ -270,14 +277,16 @@ constexpr std::array kProductOps{
           .infer = linear,
           .onnx = custom(onnx::linear),
           .samples = "f32[a, b, 6], f32[5, 6]; f32[6], f32[5, 6], f32[5]; f32[a, 6], f32[6]; "
-                     "f32[a, b, c, 4], f32[3, 4], f32[3]"},
+                     "f32[a, b, c, 4], f32[3, 4], f32[3]; bf16[a, b, 6], bf16[5, 6], bf16[5]; "
+                     "f16[a, 6], f16[5, 6], f16[5]; f64[a, 6], f64[5, 6], f64[5]"},
     OpDef{.name = "aten.matmul",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = matmul,
           .onnx = custom(onnx::matmul),
           .samples =
               "f32[a, b], f32[b, c]; f32[a, 2, b], f32[a, b, c]; f32[b], f32[a, b, c]; f32[a, 1, "
-              "3, b], f32[2, b, c]; f32[a, b], f32[b]; f32[b], f32[b]; f32[3, a, b], f32[b, 4]"},
+              "3, b], f32[2, b, c]; f32[a, b], f32[b]; f32[b], f32[b]; f32[3, a, b], f32[b, 4]; "
+              "bf16[a, b], bf16[b, c]; i64[2, a, b], i64[b]; c64[a, b], c64[b, c]"},
     OpDef{.name = "aten.mm",
           .schema = "(Tensor self, Tensor mat2) -> Tensor",
           .infer = mm,
@@ -297,7 +306,8 @@ constexpr std::array kProductOps{
           .schema = "(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
           .infer = tensordot,
           .onnx = custom(onnx::tensordot),
-          .samples = "f32[a, b, 3], f32[3, b, c], [1, 2], [1, 0]; f32[a, 2], f32[2, c], [-1], [0]"},
+          .samples = "f32[a, b, 3], f32[3, b, c], [1, 2], [1, 0]; f32[a, 2], f32[2, c], [-1], [0]; "
+                     "f32[a, 1], f32[b, c], [1], [0]"},
     OpDef{.name = "aten.vdot",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = dot,

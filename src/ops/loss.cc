@@ -77,18 +77,18 @@ constexpr std::array kLossOps{
           .onnx = custom(onnx::binary_cross_entropy_with_logits),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], f32[b], None, 0; f64[a], f64[a], "
                      "None, f64[a], 2; f32[a, b], f32[a, b], reduction=0"},
-    OpDef{
-        .name = "aten.cross_entropy_loss",
-        .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
-                  "ignore_index=-100, float label_smoothing=0.) -> Tensor",
-        .infer = class_loss,
-        .onnx = custom(onnx::cross_entropy_loss),
-        .samples = "f32[a, 5], i64<5>[a]; f32[a, 5, b], i64<5>[a, b], f32[5], 0; f32[a, 5], f32[a, "
-                   "5], None, 0; f32[5], i64<5>[]; f32[a, 5], i64<5>[a], reduction=2, "
-                   "label_smoothing=0.1; f16[a, 5], i64<5>[a], reduction=0; f32[a, 5], i64<5>[a], "
-                   "f32[5], label_smoothing=0.2; f32[a, 5], i64<5>[a], ignore_index=2; f32[a, 5], "
-                   "f32[a, 5], f32[5], label_smoothing=0.1; f32[a, 5, b], i64<5>[a, b], "
-                   "ignore_index=1, label_smoothing=0.3; bf16[a, 5], i64<5>[a]"},
+    OpDef{.name = "aten.cross_entropy_loss",
+          .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
+                    "ignore_index=-100, float label_smoothing=0.) -> Tensor",
+          .infer = class_loss,
+          .onnx = custom(onnx::cross_entropy_loss),
+          .samples =
+              "f32[a, 5], i64<5>[a]; f32[a, 5, b], i64<5>[a, b], f32[5], 0; f32[a, 5], f32[a, "
+              "5], None, 0; f32[5], i64<5>[]; f32[a, 5], i64<5>[a], reduction=2, "
+              "label_smoothing=0.1; f16[a, 5], i64<5>[a], reduction=0; f32[a, 5], i64<5>[a], "
+              "f32[5], label_smoothing=0.2; f32[a, 5], i64<5>[a], ignore_index=2; f32[a, 5], "
+              "f32[a, 5], f32[5], label_smoothing=0.1; f32[a, 5, b], i64<5>[a, b], "
+              "ignore_index=1, label_smoothing=0.3; bf16[a, 5], i64<5>[a]"},
     OpDef{.name = "aten.ctc_loss.Tensor",
           .schema =
               "(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, "

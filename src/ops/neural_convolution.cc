@@ -111,7 +111,9 @@ constexpr std::array kConvolutionOps{
           .infer = conv,
           .onnx = custom(onnx::convolution),
           .samples = "f32[a, 4, b + 3], f32[6, 4, 3]; f32[a, 4, b + 6], f32[6, 2, 3], f32[6], [2], "
-                     "[1], [2], 2; f32[4, b + 3], f32[6, 4, 3]"},
+                     "[1], [2], 2; f32[4, b + 3], f32[6, 4, 3]; bf16[a, 4, b + 3], bf16[6, 4, 3], "
+                     "bf16[6]; f64[a, 4, b + 3], f64[6, 4, 3]; f16[a, 4, b + 3], f16[4, 1, 3], "
+                     "f16[4], [1], [1], [1], 4"},
     OpDef{.name = "aten.conv1d.padding",
           .schema = "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str "
                     "padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
@@ -166,7 +168,7 @@ constexpr std::array kConvolutionOps{
           .infer = conv_transpose,
           .onnx = custom(onnx::convolution),
           .samples = "f32[a, 4, b], f32[4, 6, 3]; f32[a, 4, b + 1], f32[4, 2, 3], f32[4], [2], "
-                     "[1], [1], 2, [2]"},
+                     "[1], [1], 2, [2]; f32[4, b], f32[4, 6, 3], f32[6], [2]"},
     OpDef{.name = "aten.conv_transpose2d.input",
           .schema = "(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], "
                     "SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, "

@@ -126,13 +126,17 @@ constexpr std::array kNormalizeOps{
         .infer = like_input,
         .onnx = custom(onnx::batch_norm),
         .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.00001, True; "
-                   "f32[a, 4], None, None, f32[4], f32[4], False, 0.1, 0.00001, True"},
+                   "f32[a, 4], None, None, f32[4], f32[4], False, 0.1, 0.00001, True; f32[a + 1, "
+                   "4, b], f32[4], None, None, None, True, 0.1, 0.00001, True; f32[a, 4, b, c], "
+                   "f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.001, True"},
     OpDef{.name = "aten.group_norm",
           .schema = "(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
                     "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
           .infer = like_input,
           .onnx = custom(onnx::group_norm),
-          .samples = "f32[a, 4, b], 2; f32[a, 6, b, 3], 3, f32[6], f32[6]"},
+          .samples = "f32[a, 4, b], 2; f32[a, 6, b, 3], 3, f32[6], f32[6]; f32[a, 4, b, c], 4, "
+                     "f32[4], f32[4]; f32[a, 4], 2; f64[a, 4, b], 2, f64[4], f64[4]; bf16[a, 4, "
+                     "b], 1, bf16[4], bf16[4], 0.001"},
     OpDef{.name = "aten.instance_norm",
           .schema = "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
                     "running_var, bool use_input_stats, float momentum, float eps, bool "
@@ -140,7 +144,9 @@ constexpr std::array kNormalizeOps{
           .infer = like_input,
           .onnx = custom(onnx::instance_norm),
           .samples = "f32[a, 4, b + 2], f32[4], f32[4], None, None, True, 0.1, 0.00001, True; "
-                     "f32[a, 4, 3, b], None, None, None, None, True, 0.1, 0.00001, False"},
+                     "f32[a, 4, 3, b], None, None, None, None, True, 0.1, 0.00001, False; f32[a, "
+                     "4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.001, True; bf16[a, 4, b "
+                     "+ 2], bf16[4], bf16[4], None, None, True, 0.1, 0.00001, True"},
     OpDef{
         .name = "aten.layer_norm",
         .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
@@ -148,7 +154,8 @@ constexpr std::array kNormalizeOps{
         .infer = layer_norm,
         .onnx = custom(onnx::layer_norm),
         .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4], f32[3, 4]; bf16[a, b, 4], "
-                   "[4], f32[4], f32[4]"},
+                   "[4], f32[4], f32[4]; f32[a, b], [b], f32[b]; f32[a, b, c], [b, c]; f16[a, b, "
+                   "4], [4], f16[4], f16[4], 0.001; f64[a, 4], [4], None, f64[4]"},
     OpDef{.name = "aten.log_softmax.int",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
@@ -189,12 +196,14 @@ constexpr std::array kNormalizeOps{
           .infer = layer_norm,
           .onnx = custom(onnx::rms_norm),
           .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4]; bf16[a, b, 4], [4], "
-                     "bf16[4], 0.001; bf16[a, b, 4], [4], f32[4]; f16[a, 4], [4]"},
+                     "bf16[4], 0.001; bf16[a, b, 4], [4], f32[4]; f16[a, 4], [4]; f32[a, b], [b], "
+                     "f32[b], 0.00001; f64[a, 4], [4], f64[4]"},
     OpDef{.name = "aten.softmax.int",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
           .onnx = custom(onnx::softmax),
-          .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32; i64[a], 0, f32"},
+          .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32; i64[a], 0, f32; f32[], 0; f16[a, b], "
+                     "0; f64[a, b, c], 1"},
     OpDef{.name = "aten.special_log_softmax",
           .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,

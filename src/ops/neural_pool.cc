@@ -67,7 +67,9 @@ constexpr std::array kPoolOps{
           .schema = "(Tensor self, SymInt[2] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
           .onnx = custom(onnx::adaptive_avg_pool),
-          .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]; f32[a, 3, b, c], [c, 3]"},
+          .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]; f32[a, 3, b, c], [c, 3]; "
+                     "f32[a, 3, 8, 12], [4, 3]; f32[a, 3, 2*b, 6], [b, 4]; bf16[a, 3, b, c], [1, "
+                     "1]; f64[a, 3, b, c], [2, 1]"},
     OpDef{.name = "aten.adaptive_avg_pool3d",
           .schema = "(Tensor self, SymInt[3] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
@@ -82,7 +84,8 @@ constexpr std::array kPoolOps{
           .schema = "(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,
           .onnx = custom(onnx::adaptive_max_pool),
-          .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]"},
+          .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]; f32[a, 3, 8, 12], [4, 3]; "
+                     "f32[3, 2*b, 6], [b, 3]"},
     OpDef{.name = "aten.adaptive_max_pool3d",
           .schema = "(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,
@@ -102,7 +105,8 @@ constexpr std::array kPoolOps{
           .infer = avg_pool,
           .onnx = custom(onnx::avg_pool),
           .samples = "f32[a, 3, b + 4, 8], [3, 2]; f32[2, b + 4, c + 4], [2], [1, 2], [1], True; "
-                     "f32[a, 2, b + 4, 9], [3], [2], [1], True, False, 4"},
+                     "f32[a, 2, b + 4, 9], [3], [2], [1], True, False, 4; f32[a, 2, b + 4, 9], [3, "
+                     "2], [2], [1], False, True, 3; bf16[a, 2, b + 4, 9], [3]"},
     OpDef{.name = "aten.avg_pool3d",
           .schema =
               "(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
@@ -130,7 +134,8 @@ constexpr std::array kPoolOps{
           .infer = max_pool,
           .onnx = custom(onnx::max_pool),
           .samples = "f32[a, 3, b + 4, 8], [3, 2]; f32[2, b + 4, c + 4], [2], [1, 2], [1], [1, 2], "
-                     "True; f32[a, 2, b + 4, 9], [3], [2], [1], [1], True"},
+                     "True; f32[a, 2, b + 4, 9], [3], [2], [1], [1], True; bf16[a, 3, b + 4, 8], "
+                     "[3, 2]; f64[a, 3, b + 4, 8], [3, 2]"},
     OpDef{.name = "aten.max_pool2d_with_indices",
           .schema = "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
                     "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",

@@ -94,8 +94,9 @@ constexpr std::array kResampleOps{
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
-          .samples =
-              "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, None"},
+          .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
+                     "None; f32[a, 3, b + 3, c + 4], [2, 3], False, None; f32[a, 3, b + 3, c + 4], "
+                     "None, False, [0.7, 0.6]"},
     OpDef{.name = "aten._upsample_bilinear2d_aa",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
@@ -107,8 +108,9 @@ constexpr std::array kResampleOps{
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
-          .samples =
-              "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, None"},
+          .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
+                     "None; f32[a, 3, b + 3, c + 4], [2, 3], False, None; f32[a, 3, b + 3, c + 4], "
+                     "None, False, [0.7, 0.6]"},
     OpDef{.name = "aten._upsample_lanczos2d_aa",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
@@ -120,8 +122,8 @@ constexpr std::array kResampleOps{
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
-          .samples =
-              "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, None"},
+          .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
+                     "None; f32[a, 3, b + 3, c + 4], [2, 3], False, None"},
     OpDef{.name = "aten._upsample_nearest_exact1d",
           .schema = "(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
           .infer = upsample,
@@ -173,14 +175,16 @@ constexpr std::array kResampleOps{
           .infer = grid_sampler,
           .onnx = custom(onnx::grid_sampler),
           .samples = "f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 0, False; f32[a, 3, b, 5], f32[a, 2, b, "
-                     "2], 2, 1, True"},
+                     "2], 2, 1, True; f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 2, True"},
     OpDef{.name = "aten.grid_sampler_3d",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
           .onnx = custom(onnx::grid_sampler),
           .samples = "f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 0, 0, False; f32[a, 3, b, 5, 2], "
-                     "f32[a, 2, b, 3, 3], 1, 1, True"},
+                     "f32[a, 2, b, 3, 3], 1, 1, True; f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 0, "
+                     "2, False; f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 1, 2, True; f32[a, 3, 4, "
+                     "5, 2], f32[a, b, c, 2, 3], 0, 1, True"},
     OpDef{.name = "aten.upsample_bicubic2d",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
@@ -192,8 +196,9 @@ constexpr std::array kResampleOps{
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
-          .samples =
-              "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, None"},
+          .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
+                     "None; f32[a, 3, b + 1, c], None, False, [1.3, 2.1]; f32[a, 3, b, c], [c, b], "
+                     "False, None; bf16[a, 3, 4, 5], [8, 7], False, None"},
     OpDef{.name = "aten.upsample_bilinear2d",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
@@ -205,8 +210,10 @@ constexpr std::array kResampleOps{
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
-          .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
-                     "None; f32[a, 3, b + 1, c], None, False, [1.3, 2.1]"},
+          .samples =
+              "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
+              "None; f32[a, 3, b + 1, c], None, False, [1.3, 2.1]; f32[a, 3, b, c], [c, 1], True, "
+              "None; f32[a, 3, b, c], [c, 1], False, None; f64[a, 3, 4, 5], [8, 7], False, None"},
     OpDef{.name = "aten.upsample_linear1d",
           .schema = "(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) "
                     "-> Tensor",
@@ -218,7 +225,8 @@ constexpr std::array kResampleOps{
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
-          .samples = "f32[a, 3, b + 1], None, False, [2.0]; f32[a, 3, 4], [b], True, None"},
+          .samples = "f32[a, 3, b + 1], None, False, [2.0]; f32[a, 3, 4], [b], True, None; f32[a, "
+                     "3, b + 1], None, False, [1.3]"},
     OpDef{.name = "aten.upsample_nearest1d",
           .schema = "(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
           .infer = upsample,
@@ -241,7 +249,8 @@ constexpr std::array kResampleOps{
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1, c], None, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], None; f32[a, "
-                     "3, b + 2, c], None, [0.7, 3.3]"},
+                     "3, b + 2, c], None, [0.7, 3.3]; u8[a, 3, b + 1, c], None, [2.0, 2.0]; "
+                     "bf16[a, 3, b + 1, c], None, [2.0, 3.0]; f32[a, 3, 14, b], [16, c], None"},
     OpDef{.name = "aten.upsample_nearest3d",
           .schema = "(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
@@ -267,7 +276,7 @@ constexpr std::array kResampleOps{
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
           .samples = "f32[a, 3, b + 1, c, 2], None, False, [2.0, 1.5, 2.0]; f32[a, 3, 4, 5, 2], "
-                     "[b, 7, 2], True, None"},
+                     "[b, 7, 2], True, None; f32[a, 3, b + 1, c, 2], None, False, [1.3, 1.7, 2.0]"},
 };
 static_assert(first_bad_row(kResampleOps).empty(), "unsorted, duplicate or half-filled row");
 

@@ -190,13 +190,13 @@ Values attention_for_cpu(Lower& l) {
 namespace {
 
 /// Cut into `groups` parts along an axis, at offsets that only the data knows. What lies behind the
-/// last offset is nobody's; it goes to the last part.
+/// last offset is no part; it comes as one more.
 Values parts_at(Lower& l, Value x, std::int64_t axis, Value offsets, std::int64_t groups) {
   const Value whole = l.size(l.shape(x)[static_cast<std::size_t>(axis)]);
-  const Value ends = l.concat({l.slice(offsets, 0, 0, groups - 1), whole}, 0);
-  const Value starts = l.concat({l.ints({0}), l.slice(offsets, 0, 0, groups - 1)}, 0);
+  const Value ends = l.concat({offsets, whole}, 0);
+  const Value starts = l.concat({l.ints({0}), offsets}, 0);
   std::vector<ir::TensorType> types;
-  for (std::int64_t i = 0; i < groups; ++i) {
+  for (std::int64_t i = 0; i <= groups; ++i) {
     const Int size = l.call().unknown_size(0, static_cast<std::size_t>(i));
     types.push_back({l.dtype(x), with_size(l.shape(x), axis, size)});
   }
@@ -228,12 +228,18 @@ Values grouped_mm(Lower& l) {
   const bool columns = l.rank(a) == 3;  // groups of columns
   const Value lifted = rows || columns ? a : l.unsqueeze(a, {0});
   const auto cut = [&](Value x, std::int64_t axis) {
-    return *groups == 1 ? Values{x} : parts_at(l, x, axis, offsets, *groups);
+    return parts_at(l, x, axis, offsets, *groups);
   };
   const Values left = columns ? parts_of(l, a, *groups) : cut(lifted, rows ? 0 : 2);
   const Values right = rows ? parts_of(l, b, *groups) : cut(b, columns ? 1 : 0);
   Values products;
-  for (std::size_t i = 0; i < left.size(); ++i) products.push_back(l.matmul(left[i], right[i]));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(*groups); ++i)
+    products.push_back(l.matmul(left[i], right[i]));
+  // Rows that belong to no group: torch leaves there what was in memory, here they are the last
+  // group's.
+  const auto last = static_cast<std::size_t>(*groups);
+  if (rows) products.push_back(l.matmul(left[last], right[last - 1]));
+  if (columns) products.push_back(l.matmul(left[last - 1], right[last]));
   const Value joint = l.concat(products, rows ? 1 : columns ? 2 : 0);
   const Value y = rows || columns ? l.squeeze(joint, {0}) : joint;
   return {l.cast(y, own)};

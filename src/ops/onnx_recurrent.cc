@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ops/axes.h"
+#include "ops/onnx_pieces.h"
 #include "ops/onnx_pointwise.h"
 
 namespace modelport::ops::onnx {
@@ -33,9 +34,9 @@ class Layers {
         params_(l.ins("params")) {
     if (l.call().flag("train") && l.real_number("dropout") != 0)
       l.refuse("dropout between recurrent layers");
-    const std::size_t each = biased_ ? 4 : 2;
-    if (params_.size() != each * static_cast<std::size_t>(layers() * directions_))
-      l.refuse("an LSTM with a projection");
+    const std::size_t plain = biased_ ? 4 : 2;
+    each_ = params_.size() / static_cast<std::size_t>(layers() * directions_);
+    projected_ = each_ != plain;
     states_ = kind_.op == "LSTM" ? l.ins("hx") : Values{l.in("hx")};
     for (Value& state : states_) state = l.cast(state, kWide);
   }
@@ -75,17 +76,59 @@ class Layers {
     return l_.reshape(l_.gather(l_.reshape(parameter, split), l_.ints(kind_.gates), 0), shape);
   }
 
-  /// This parameter of both directions: [directions, ...].
-  Value both(std::int64_t layer, std::size_t which, std::size_t count) {
-    const std::size_t each = biased_ ? 4 : 2;
+  Value parameter(std::int64_t layer, std::int64_t direction, std::size_t which) {
+    return params_[static_cast<std::size_t>(layer * directions_ + direction) * each_ + which];
+  }
+
+  /// What `make` gives for each direction: [directions, ...].
+  template <class Make>
+  Value each_direction(Make make) {
     Values parts;
-    for (std::int64_t d = 0; d < directions_; ++d) {
-      const std::size_t first = static_cast<std::size_t>(layer * directions_ + d) * each;
-      Values side;
-      for (std::size_t i = 0; i < count; ++i) side.push_back(reordered(params_[first + which + i]));
-      parts.push_back(l_.unsqueeze(l_.concat(side, 0), {0}));
-    }
+    for (std::int64_t d = 0; d < directions_; ++d) parts.push_back(l_.unsqueeze(make(d), {0}));
     return l_.concat(parts, 0);
+  }
+
+  Value biases(std::int64_t layer) {
+    if (!biased_) return kNoValue;
+    return each_direction([&](std::int64_t d) {
+      return l_.concat({reordered(parameter(layer, d, 2)), reordered(parameter(layer, d, 3))}, 0);
+    });
+  }
+
+  /// With a projection P the state is h = P m, where m is what ONNX has for a state: the weights
+  /// of h go with P to those of m.
+  Value projection(std::int64_t layer, std::int64_t direction) {
+    return l_.cast(parameter(layer, direction, each_ - 1), kWide);
+  }
+
+  Value state_weights(std::int64_t layer) {
+    return each_direction([&](std::int64_t d) {
+      const Value own = reordered(parameter(layer, d, 1));
+      return projected_ ? l_.matmul(own, projection(layer, d)) : own;
+    });
+  }
+
+  /// The first state has no m that it comes from: it is one more input, at the first step alone.
+  Value with_first_states(Value x, std::int64_t layer) {
+    const Int others = l_.shape(x)[0] - 1;
+    Values parts{x};
+    for (std::int64_t d = 0; d < directions_; ++d) {
+      const std::int64_t at = layer * directions_ + d;
+      const Value first = l_.slice(states_[0], 0, at, at + 1);
+      const Shape before{d == 1 ? others : Int(0), 0, 0}, after{d == 1 ? Int(0) : others, 0, 0};
+      parts.push_back(bordered(l_, first, before, after, l_.number(0.0, kWide)));
+    }
+    return l_.concat(parts, 2);
+  }
+
+  Value input_weights(std::int64_t layer) {
+    return each_direction([&](std::int64_t d) {
+      Values parts{reordered(parameter(layer, d, 0))};
+      const Value state = projected_ ? reordered(parameter(layer, d, 1)) : kNoValue;
+      for (std::int64_t other = 0; projected_ && other < directions_; ++other)
+        parts.push_back(other == d ? state : l_.sub(state, state));
+      return l_.concat(parts, 1);
+    });
   }
 
   Attributes attributes(const Int& hidden) {
@@ -103,22 +146,29 @@ class Layers {
 
   /// The output of a layer [length, batch, directions * hidden] and its last states.
   Values step(Value x, std::int64_t layer) {
-    const Int hidden = l_.shape(states_[0]).back();
+    const Int hidden = l_.shape(states_.back()).back();
     const Int length = l_.shape(x)[0];
     const Int batch = l_.shape(x)[1];
-    Values inputs{x, both(layer, 0, 1), both(layer, 1, 1)};
-    inputs.push_back(biased_ ? both(layer, 2, 2) : kNoValue);
+    if (projected_) x = with_first_states(x, layer);
+    Values inputs{x, input_weights(layer), state_weights(layer), biases(layer)};
     inputs.push_back(kNoValue);  // all sequences are of the same length
     const std::int64_t first = layer * directions_;
     for (const Value state : states_)
       inputs.push_back(l_.slice(state, 0, first, first + directions_));
+    if (projected_) inputs[5] = kNoValue;  // zeros
     const ir::TensorType last{kWide, {directions_, batch, hidden}};
     std::vector<ir::TensorType> types(states_.size(), last);
     types.insert(types.begin(), {kWide, {length, directions_, batch, hidden}});
     Values found = l_.emit_many(kind_.op, inputs, attributes(hidden), std::move(types));
-    found[0] = directions_ == 1
-                   ? l_.squeeze(found[0], {1})
-                   : l_.reshape(l_.transpose(found[0], {0, 2, 1, 3}), {length, batch, 2 * hidden});
+    if (projected_) {
+      const Value matrix = each_direction(
+          [&](std::int64_t d) { return l_.transpose(projection(layer, d), {1, 0}); });
+      found[0] = l_.matmul(found[0], matrix);
+      found[1] = l_.matmul(found[1], matrix);
+    }
+    found[0] = directions_ == 1 ? l_.squeeze(found[0], {1})
+                                : l_.reshape(l_.transpose(found[0], {0, 2, 1, 3}),
+                                             {length, batch, 2 * l_.shape(found[0]).back()});
     return found;
   }
 
@@ -126,6 +176,8 @@ class Layers {
   Kind kind_;
   std::int64_t directions_;
   bool biased_;
+  bool projected_ = false;
+  std::size_t each_ = 0;  // parameters of a direction of a layer
   Values params_, states_;
 };
 

@@ -92,12 +92,10 @@ bool same_rows(double scale, bool centered) {
   const auto own = static_cast<float>(scale);
   for (int i = 0; i < kTried; ++i) {
     const auto place = static_cast<float>(i);
-    const float torch = std::floor(centered ? (place + 0.5F) * reciprocal : place * reciprocal);
-    const float theirs =
-        centered ? std::ceil((place + 0.5F) / own - 0.5F - 0.5F) : std::floor(place / own);
-    // Rounding up at a tie is floor(x + 0.5) there.
-    const float rounded = centered ? std::floor((place + 0.5F) / own - 0.5F + 0.5F) : theirs;
-    if (torch != rounded) return false;
+    const float torch = std::floor((centered ? place + 0.5F : place) * reciprocal);
+    // Half way between two rows it takes the second.
+    const float theirs = std::floor(centered ? (place + 0.5F) / own - 0.5F + 0.5F : place / own);
+    if (torch != theirs) return false;
   }
   return true;
 }

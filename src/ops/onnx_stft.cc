@@ -69,16 +69,17 @@ Values stft(Lower& l) {
 
 Values istft(Lower& l) {
   if (l.call().flag("return_complex")) l.refuse("a complex signal");
-  const Value spectrum = l.in("self");
-  const Frames f = frames_of(l, !l.has("onesided") || l.call().flag("onesided"));
-  const bool alone = l.rank(spectrum) == 2;
+  const Frames f = frames_of(l, true);  // of a whole spectrum torch takes the first half
+  const Value whole = l.in("self");
+  const bool alone = l.rank(whole) == 2;
+  const Value spectrum = l.slice(whole, alone ? 0 : 1, 0, f.bins);
   Value bins =
       l.cast(l.concat({l.real_part(spectrum), l.imaginary_part(spectrum)}, alone ? 0 : 1), kWide);
   if (alone) bins = l.unsqueeze(bins, {0});
   // Half a spectrum: what is left out is the conjugate of what is there.
-  std::vector<double> twice(static_cast<std::size_t>(f.bins), f.bins == f.size ? 1 : 2);
+  std::vector<double> twice(static_cast<std::size_t>(f.bins), 2);
   twice[0] = 1;
-  if (f.bins != f.size && f.size % 2 == 0) twice.back() = 1;
+  if (f.size % 2 == 0) twice.back() = 1;
   const double root = std::sqrt(static_cast<double>(f.size));
   for (double& weight : twice) weight /= l.call().flag("normalized") ? root : root * root;
   const Value weights = l.constant(kWide, {f.bins, 1}, twice);

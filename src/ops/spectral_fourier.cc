@@ -183,7 +183,8 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
           .infer = fft,
           .onnx = custom(onnx::fft_of_one),
-          .samples = "f32[a, b]; c64[a, b], 5, 0; i64[a, b], None, -1, \"ortho\"; f64[a], b"},
+          .samples = "f32[a, b]; c64[a, b], 5, 0; i64[a, b], None, -1, \"ortho\"; f64[a], b; "
+                     "f32[a, 12]; c64[6, a], None, 0, \"forward\"; f32[8, a], None, 0; c64[a, 16]"},
     OpDef{
         .name = "aten.fft_fft2",
         .schema = "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -204,7 +205,8 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
           .infer = irfft,
           .onnx = custom(onnx::fft_of_one),
-          .samples = "c64[a, b + 1]; c128[a, b], 5, 0"},
+          .samples = "c64[a, b + 1]; c128[a, b], 5, 0; c64[a, 7], None, -1, \"forward\"; c64[a, "
+                     "7], 11, -1, \"ortho\""},
     OpDef{
         .name = "aten.fft_hfft2",
         .schema = "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -215,7 +217,8 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
           .infer = fft,
           .onnx = custom(onnx::fft_of_one),
-          .samples = "f32[a, b]; c64[a, b], 5, 0"},
+          .samples = "f32[a, b]; c64[a, b], 5, 0; c64[a, 12], None, -1, \"forward\"; c64[a, 8], "
+                     "None, -1, \"ortho\"; c64[a, b], None, 0, \"ortho\""},
     OpDef{
         .name = "aten.fft_ifft2",
         .schema = "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -236,7 +239,7 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
           .infer = rfft,
           .onnx = custom(onnx::fft_of_one),
-          .samples = "f32[a, b]; f64[a, b], 5, 0"},
+          .samples = "f32[a, b]; f64[a, b], 5, 0; f32[a, 12], None, -1, \"forward\""},
     OpDef{
         .name = "aten.fft_ihfft2",
         .schema = "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -247,7 +250,8 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
           .infer = irfft,
           .onnx = custom(onnx::fft_of_one),
-          .samples = "c64[a, b + 1]; c128[a, b], 5, 0; f32[a + 1, b], c, 0"},
+          .samples = "c64[a, b + 1]; c128[a, b], 5, 0; f32[a + 1, b], c, 0; c64[a, 7]; c64[a, 7], "
+                     "11; c64[a, 5]; c64[a, b], 16, -1, \"forward\""},
     OpDef{
         .name = "aten.fft_irfft2",
         .schema = "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -263,7 +267,8 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
           .infer = rfft,
           .onnx = custom(onnx::fft_of_one),
-          .samples = "f32[a, b]; f64[a, b], 5, 0; f32[a], b"},
+          .samples =
+              "f32[a, b]; f64[a, b], 5, 0; f32[a], b; f32[a, 12], None, -1, \"ortho\"; f32[a, 8]"},
     OpDef{
         .name = "aten.fft_rfft2",
         .schema = "(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -287,7 +292,8 @@ constexpr std::array kFourierOps{
           .infer = istft,
           .onnx = custom(onnx::istft),
           .samples = "c64[a, 5, b + 2], 8; c64[5, b + 2], 8, 2, length=7; c64[a, 5, b + 3], 8, 4, "
-                     "8, f32[8]"},
+                     "8, f32[8]; c64[5, b + 2], 8, 2, 6, f32[6], True, True; c64[a, 8, b + 3], 8, "
+                     "4, onesided=False"},
     OpDef{.name = "aten.polar",
           .schema = "(Tensor abs, Tensor angle) -> Tensor",
           .infer = polar,
@@ -315,7 +321,8 @@ constexpr std::array kFourierOps{
           .infer = stft,
           .onnx = custom(onnx::stft),
           .samples = "f32[a, b + 16], 8, return_complex=True; f32[b + 16], 8, 3, 6, f32[6], "
-                     "return_complex=True, onesided=False; f32[b + 16], 9, return_complex=False"},
+                     "return_complex=True, onesided=False; f32[b + 16], 9, return_complex=False; "
+                     "f32[b + 16], 12, 5, normalized=True, return_complex=True"},
     OpDef{
         .name = "aten.stft.center",
         .schema =

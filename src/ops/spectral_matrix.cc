@@ -236,7 +236,7 @@ constexpr std::array kMatrixOps{
                     "ScalarType? dtype=None) -> Tensor",
           .infer = matrix_norm,
           .onnx = custom(onnx::matrix_norm),
-          .samples = "f32[a, b, 3], 1; f32[a, b, 3], 1, [0, 1], True"},
+          .samples = "f32[a, b, 3], 1; f32[a, b, 3], 1, [0, 1], True; f32[a, b, 3], -1"},
     OpDef{.name = "aten.linalg_matrix_norm.str_ord",
           .schema = "(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, "
                     "ScalarType? dtype=None) -> Tensor",
@@ -260,7 +260,7 @@ constexpr std::array kMatrixOps{
                     "dtype=None) -> Tensor",
           .infer = matrix_norm,
           .onnx = custom(onnx::matrix_norm),
-          .samples = "f32[a, b], \"fro\"; f32[a, b, 3], \"nuc\", [0, 1], True"},
+          .samples = "f32[a, b], \"fro\"; f32[a, b, 3], \"fro\", [0, 1], True"},
     OpDef{
         .name = "aten.linalg_pinv.atol_rtol_float",
         .schema =
@@ -282,14 +282,17 @@ constexpr std::array kMatrixOps{
           .schema = "(Tensor A, Tensor B, *, bool left=True) -> Tensor",
           .infer = solve,
           .onnx = custom(onnx::solve),
-          .samples = "f32[a, 3, 3], f32[a, 3, b]; f32[3, 3], f32[3]; f32[a, 3, 3], f32[a, 3]"},
+          .samples = "f32[a, 3, 3], f32[a, 3, b]; f32[3, 3], f32[3]; f32[a, 3, 3], f32[a, 3]; "
+                     "f32[3, 3], f32[a, b, 3], left=False; f64[2, 5, 5], f64[a, 1, 5, b]"},
     OpDef{.name = "aten.linalg_solve_triangular",
           .schema = "(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
                     "unitriangular=False) -> Tensor",
           .infer = solve_triangular,
           .onnx = custom(onnx::solve_triangular),
           .samples = "f32[a, 3, 3], f32[a, 3, b], upper=True; f32[3, 3], f32[a, b, 3], "
-                     "upper=False, left=False, unitriangular=True"},
+                     "upper=False, left=False, unitriangular=True; f32[a, 13, 13], f32[a, 13, b], "
+                     "upper=False, unitriangular=True; f64[2, 6, 6], f64[a, 2, b, 6], upper=True, "
+                     "left=False"},
     OpDef{.name = "aten.linalg_svd",
           .schema = "(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor "
                     "S, Tensor Vh)",
@@ -315,7 +318,7 @@ constexpr std::array kMatrixOps{
           .schema = "(Tensor self, int n) -> Tensor",
           .infer = like_square,
           .onnx = custom(onnx::matrix_power),
-          .samples = "f32[a, 3, 3], 2; f64[4, 4], 0"},
+          .samples = "f32[a, 3, 3], 2; f64[4, 4], 0; f32[a, 3, 3], 5; f64[4, 4], -2"},
     OpDef{.name = "aten.pinverse",
           .schema = "(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor",
           .infer = pinv,

@@ -33,7 +33,8 @@ std::size_t hash_of(const ir::Node& node) {
 }
 
 bool is_random(std::string_view op) {
-  return op.starts_with("onnx.Random") || op == "onnx.Bernoulli" || op == "onnx.Multinomial";
+  return op.starts_with("onnx.Random") || op == "onnx.Bernoulli" || op == "onnx.Dropout" ||
+         op == "onnx.Multinomial";
 }
 
 }  // namespace

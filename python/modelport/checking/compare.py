@@ -144,7 +144,9 @@ def _compare(runner: Runner, asked: Request, size: str, inputs: dict[str, Any], 
     except ExportError:
         raise
     except Exception as error:  # onnxruntime stops in the middle
-        rows = [Row(size, axes, "all", float("inf"), float("inf"), None, False, f"fails: {' '.join(str(error).split())}")]
+        rows = [
+            Row(size, axes, "all", float("inf"), float("inf"), None, False, f"fails: {' '.join(str(error).split())}")
+        ]
     if all(row.ok for row in rows):
         report.rows += rows
         return False

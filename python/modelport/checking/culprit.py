@@ -1,8 +1,8 @@
 """The first value of an artifact that is not what the model computes.
 
-The model is captured at the inputs where outputs differ, and its graph is run node by node: these are the values that
-should be met. The artifact is run with all of its values as outputs. From a wrong output the walk goes back along values
-that match none of the model's, until everything that goes into a node is right: that node is the first that is wrong."""
+The model is captured at the inputs where outputs differ, and its graph is run node by node: these are the values to be
+met. The artifact is run with all of its values as outputs. From a wrong output the walk goes back along values that are
+none of the model's, until everything that goes into a node is right: that node is the first that is wrong."""
 
 from __future__ import annotations
 

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from ..artifact import Artifact
+from ..checkpoint import DTYPES
 from ..errors import ExportError, problem
 from ..exporters.onnx_names import output_names
-from ..exporters.onnx_session import from_numpy, quiet_session, to_numpy
+from ..exporters.onnx_session import quiet_session, run_session, to_numpy
 from ..structure import flatten
 
 
@@ -90,10 +91,12 @@ class Runner:
                 return f"{axis} {size} is outside {low}..{'' if high is None else high}"
         return None
 
-    def run(self, feeds: Mapping[str, torch.Tensor]) -> list[Any]:
-        return self.session.run(None, {name: to_numpy(value) for name, value in feeds.items()})
+    def run(self, feeds: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+        outputs = self.artifact.summary["outputs"]
+        names, dtypes = [row["name"] for row in outputs], [DTYPES.get(row["dtype"]) for row in outputs]
+        return run_session(self.session, names, {name: to_numpy(value) for name, value in feeds.items()}, dtypes)
 
-    def paired(self, results: list[Any], wanted: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    def paired(self, results: list[torch.Tensor], wanted: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
         """(name, result, wanted value) of each output; None for the one of the two that is not there."""
         renamed = output_names(wanted, [row["name"] for row in self.inputs])
         by_name = {self._names.get(n, renamed.get(n, n)): value for n, value in wanted.items()}
@@ -105,7 +108,9 @@ class Runner:
         for name, result in zip(names, results, strict=True):
             want = by_name.pop(name, None)
             want = want if want is None or isinstance(want, torch.Tensor) else torch.tensor(want)
-            rows.append((name, result if want is None else from_numpy(result, want.dtype), want))
+            if want is not None and want.is_complex() and result.shape[-1:] == (2,):  # ONNX has pairs of reals
+                result = torch.view_as_complex(result.contiguous())
+            rows.append((name, result, want))
         return rows + [(name, None, want) for name, want in by_name.items() if isinstance(want, torch.Tensor)]
 
 

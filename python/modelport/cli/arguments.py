@@ -25,7 +25,8 @@ examples:
   modelport export onnx ./llama ./out --dtype fp16 --atol 0.05
   modelport export onnx -m ./vit ./out --batch 4 --no-dynamic-axes
 
-exit codes: 0 exported and checked, 2 an error or values that differ (what was at OUT is still there), 130 interrupted"""
+exit codes: 0 exported and checked; 2 an error, or values that differ; 130 interrupted. After 2 and 130, what was at OUT
+is still there."""
 
 _CHECK = """Runs an artifact in onnxruntime and compares its values with the model's, at four sizes.
 
@@ -84,7 +85,9 @@ def _runs(command: argparse.ArgumentParser, module: str, prepare: Any = None) ->
 
 def _export_onnx(command: argparse.ArgumentParser) -> None:
     command.usage = "modelport export onnx MODEL OUT [options]"
-    command.add_argument("paths", nargs="+", metavar="MODEL OUT", help="checkpoint folder; folder or .onnx file to write")
+    command.add_argument(
+        "paths", nargs="+", metavar="MODEL OUT", help="checkpoint folder; folder or .onnx file to write"
+    )
     command.add_argument("-m", "--model", metavar="MODEL", help="the checkpoint folder, as in optimum-cli")
     what = command.add_argument_group("what is exported")
     what.add_argument("--task", help="such as text-generation; chooses the class (default: the one in config.json)")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..artifact import Artifact
 from .console import Console
 from .inspect_artifact import size_text
 from .interrupt import interruptible
@@ -30,7 +31,7 @@ def run(args: Any, console: Console) -> bool:
             console.note(f"--{flag.replace('_', '-')} makes no difference here")
     staging = Staging(args.out)
     with _warnings_as_notes(console), staging, interruptible(staging.discard):
-        program, inputs = _program(args, console, folder)
+        program, loading = _program(args, console, folder)
         total = sum(t.nbytes for t in _weights(program).values())
         with console.stage("write", staging.written, total):
             program.save(staging.folder / staging.name)
@@ -39,7 +40,7 @@ def run(args: Any, console: Console) -> bool:
         report = None
         if not args.no_check:
             with console.stage("check"):
-                report = _check(args, program, staging, inputs)
+                report = _check(args, program, staging, loading)
         if report is not None and not report.ok:
             if not console.quiet and not console.as_json:
                 print(report)
@@ -59,17 +60,18 @@ def _warnings_as_notes(console: Console) -> Iterator[None]:
         yield
 
 
-def _program(args: Any, console: Console, folder: Path) -> tuple[Any, dict[str, Any]]:
-    """The lowered program, and the example inputs."""
+def _program(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
+    """The lowered program, and the loading that it comes from."""
     with console.stage("import"):
         from ..checking.session import needs_onnxruntime
         from ..exporters.configs import OnnxConfig
         from ..exporters.onnx import OnnxProgram, checked_opset
-        from .loading import captured_folder
+        from .loading import Loading
 
         opset = checked_opset(args.opset)
         if not args.no_check:
             needs_onnxruntime()
+        loading = Loading(args, folder)
     config = OnnxConfig(
         dynamic=not args.no_dynamic_axes,
         opset_version=opset,
@@ -78,10 +80,10 @@ def _program(args: Any, console: Console, folder: Path) -> tuple[Any, dict[str, 
         shard_bytes=args.shard_size,
     )
     with console.stage("capture"):
-        captured, inputs = captured_folder(args, folder)
+        captured = loading.capture()
     with console.stage("lower"):
         program = OnnxProgram(captured, config, opset)
-    return program, inputs
+    return program, loading
 
 
 def _weights(program: Any) -> dict[str, Any]:
@@ -89,13 +91,11 @@ def _weights(program: Any) -> dict[str, Any]:
     return getattr(captured, "_plain", captured).program.weights()
 
 
-def _check(args: Any, program: Any, staging: Staging, inputs: dict[str, Any]) -> Any:
-    from ..artifact import Artifact
+def _check(args: Any, program: Any, staging: Staging, loading: Any) -> Any:
     from ..checking.compare import Request, compare
-    from .loading import eager_model
 
     artifact = Artifact(staging.folder / staging.name, nodes=True)
-    return compare(Request(artifact, eager_model(args), inputs, args.atol, program), args.out)
+    return compare(Request(artifact, loading.model(), loading.inputs, args.atol, program), args.out)
 
 
 def _copy_companions(source: Path, target: Path) -> None:
@@ -116,10 +116,12 @@ def _commit(args: Any, program: Any, staging: Staging) -> list[Path]:
 
 
 def _tell(console: Console, args: Any, program: Any, files: list[Path], report: Any) -> None:
+    nodes = sum(Artifact(files[0]).summary["operators"].values())
     sizes = {str(file): file.stat().st_size for file in files}
     lines = [] if report is None else [str(report)]
     written = " + ".join(f"{name} ({size_text(size)})" for name, size in sizes.items())
-    lines.append(f"wrote {written}, opset {program.opset}, {program.node_count} nodes")
+    stay = "; the weights stay in the files of the checkpoint" if args.weights == "link" else ""
+    lines.append(f"wrote {written}, opset {program.opset}, {nodes} nodes{stay}")
     if report is None:
         lines.append("the values were not compared with the model's")
     lines.append(console.timings())
@@ -127,7 +129,7 @@ def _tell(console: Console, args: Any, program: Any, files: list[Path], report: 
         "ok": True,
         "files": sizes,
         "opset": program.opset,
-        "nodes": program.node_count,
+        "nodes": nodes,
         "inputs": program.input_names,
         "outputs": program.output_names,
         "seconds": {name: round(seconds, 4) for name, seconds in console.seconds.items()},

@@ -17,77 +17,77 @@ from ..inputs import example_inputs, model_class
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
-def captured_folder(args: Any, folder: Path) -> tuple[Any, dict[str, Any]]:
-    """The capture, and the example inputs that it was made with."""
-    written = read_config(folder)
-    Checkpoint(folder)
-    if args.trust_remote_code and written.get("auto_map"):
-        model = eager_model(args)
-        inputs = _example(args, folder, model, None)
-        captured = capture(model, inputs, dynamic=not args.no_dynamic_axes)
-        return captured, inputs
-    chosen, config = _class_and_config(args, folder, written)
-    dtype = DTYPES.get(args.dtype)
-    inputs = _example(args, folder, chosen, config)
-    wanted = dtype or getattr(config, "dtype", None) or torch.float32
-    inputs.update(cast_leaf_tensors(dict(inputs), dtype=wanted, device=torch.device("cpu")))
-    options = {"dynamic": not args.no_dynamic_axes, "model_class": chosen, "dtype": dtype}
-    captured = capture(folder, inputs, **options)
-    captured.origin = {"model_class": chosen.__name__} | ({} if args.dtype is None else {"dtype": args.dtype})
-    return captured, inputs
+class Loading:
+    """One checkpoint folder as the arguments want it."""
 
+    def __init__(self, args: Any, folder: Path):
+        self.args, self.folder = args, folder
+        self.dtype = DTYPES.get(args.dtype)
+        self.written = read_config(folder)
+        Checkpoint(folder)  # refuses pickles and broken files, with a way out
+        # Code that lies in the folder runs only where the user said so.
+        self.remote = bool(args.trust_remote_code and self.written.get("auto_map"))
+        self._model: Any = None
+        if not self.remote:
+            self.cls = self._class()
+            self.config = self._config()
 
-def eager_model(args: Any) -> Any:
-    """The model as transformers loads it: what values are compared with."""
-    folder = Path(args.model)
-    written = read_config(folder)
-    dtype = DTYPES.get(args.dtype)
-    if args.trust_remote_code and written.get("auto_map"):
-        return _remote_model(args, folder, written, dtype)
-    return load_model(folder, _class_and_config(args, folder, written)[0], dtype)
+    def capture(self) -> Any:
+        args = self.args
+        options = {"dynamic": not args.no_dynamic_axes}
+        if self.remote:
+            self.inputs = self._example(self.model(), None)
+            return capture(self.model(), self.inputs, **options)
+        self.inputs = self._example(self.cls, self.config)
+        dtype = self.dtype or getattr(self.config, "dtype", None) or torch.float32
+        cast_leaf_tensors(self.inputs, dtype=dtype, device=torch.device("cpu"))
+        captured = capture(self.folder, self.inputs, model_class=self.cls, dtype=self.dtype, **options)
+        captured.origin = {"model_class": self.cls.__name__} | ({} if args.dtype is None else {"dtype": args.dtype})
+        return captured
 
+    def model(self) -> Any:
+        """The model as transformers loads it: what values are compared with."""
+        if self._model is None:
+            self._model = self._remote_model() if self.remote else load_model(self.folder, self.cls, self.dtype)
+        return self._model
 
-def _example(args: Any, folder: Path, model_or_class: Any, config: Any) -> dict[str, Any]:
-    return example_inputs(
-        model_or_class,
-        config,
-        batch=args.batch,
-        sequence=args.sequence,
-        preprocessor=read_preprocessor(folder),
-        task=args.task,
-    )
-
-
-def _class_and_config(args: Any, folder: Path, written: dict[str, Any]) -> tuple[Any, Any]:
-    import transformers
-
-    named = [name for name in written.get("architectures") or [] if not hasattr(transformers, name)]
-    if written.get("auto_map") and named and args.task is None:
-        raise problem(
-            "E0301",
-            f"{named[0]} is no class of transformers: its Python code is in {folder}",
-            "read that code, and if you trust it: --trust-remote-code",
-        )
-    chosen = model_class(written, args.task)
-    try:
+    def _example(self, model_or_class: Any, config: Any) -> Any:
+        args = self.args
+        settings = {"batch": args.batch, "sequence": args.sequence, "task": args.task}
         with quiet_transformers():
-            return chosen, chosen.config_class.from_pretrained(folder)
-    except Exception as error:  # configs refuse values in any way
-        raise problem(
-            "E0103", f"{folder / 'config.json'}: {type(error).__name__}: {error}", "download it again"
-        ) from error
+            return example_inputs(model_or_class, config, preprocessor=read_preprocessor(self.folder), **settings)
 
+    def _class(self) -> Any:
+        import transformers
 
-def _remote_model(args: Any, folder: Path, written: dict[str, Any], dtype: torch.dtype | None) -> Any:
-    """A model whose code lies in the folder; the user said that it may run."""
-    import transformers
+        foreign = [name for name in self.written.get("architectures") or [] if not hasattr(transformers, name)]
+        if self.written.get("auto_map") and foreign and self.args.task is None:
+            raise problem(
+                "E0301",
+                f"{foreign[0]} is no class of transformers: its Python code is in {self.folder}",
+                "read that code, and if you trust it: --trust-remote-code",
+            )
+        return model_class(self.written, self.args.task)
 
-    autos = [name for name in written["auto_map"] if name.startswith("AutoModel")]
-    named = set(written.get("architectures") or [])
-    fitting = [name for name in autos if str(written["auto_map"][name]).rpartition(".")[2] in named]
-    if not autos:
-        raise problem("E0301", f"{folder}: auto_map in config.json names no model", "export without --trust-remote-code")
-    auto = getattr(transformers, (fitting or autos)[0])
-    settings = {} if dtype is None else {"dtype": dtype}
-    with quiet_transformers():
-        return auto.from_pretrained(folder, trust_remote_code=True, **settings).eval()
+    def _config(self) -> Any:
+        try:
+            with quiet_transformers():
+                return self.cls.config_class.from_pretrained(self.folder)
+        except Exception as error:  # configs refuse values in any way
+            what = f"{self.folder / 'config.json'}: {type(error).__name__}: {error}"
+            raise problem("E0103", what, "download it again") from error
+
+    def _remote_model(self) -> Any:
+        import transformers
+
+        known = self.written["auto_map"]
+        autos = [name for name in known if name.startswith("AutoModel")]
+        named = set(self.written.get("architectures") or [])
+        fitting = [name for name in autos if str(known[name]).rpartition(".")[2] in named]
+        if not autos:
+            what = f"{self.folder}: auto_map in config.json names no model"
+            raise problem("E0301", what, "export without --trust-remote-code")
+        auto = getattr(transformers, (fitting or autos)[0])
+        settings = {} if self.dtype is None else {"dtype": self.dtype}
+        with quiet_transformers():
+            return auto.from_pretrained(self.folder, trust_remote_code=True, **settings).eval()

@@ -39,8 +39,14 @@ class Staging:
 
     def __enter__(self) -> Staging:
         parent = self.target.parent if self.beside else self.target
-        self._make(parent)
-        self.folder = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", suffix=".partial", dir=parent))
+        try:
+            self._make(parent)
+            self.folder = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", suffix=".partial", dir=parent))
+        except OSError as error:
+            self._unmake()
+            raise problem(
+                "E0103", f"nothing can be written to {parent}: {error.strerror}", "write to a folder of your own"
+            ) from error
         mode = self.target.stat().st_mode & 0o7777 if self.target.is_dir() else 0o777 & ~_umask()
         self.folder.chmod(mode if self.beside else 0o700)
         self._sweeper = _sweeper(self.folder)
@@ -52,11 +58,7 @@ class Staging:
     def discard(self) -> None:
         """Removes what was not committed, and folders that were made for it."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        for folder in reversed(self._made):
-            try:
-                folder.rmdir()
-            except OSError:  # something is in it by now
-                break
+        self._unmake()
         if self._sweeper is not None:
             self._sweeper.communicate()
             self._sweeper = None
@@ -78,6 +80,13 @@ class Staging:
             path.mkdir()
             self._made.append(path)
 
+    def _unmake(self) -> None:
+        for folder in reversed(self._made):
+            try:
+                folder.rmdir()
+            except OSError:  # something is in it by now
+                break
+
     def _exchange(self) -> bool:
         """Swaps the folders in one step; files that are not ours come along. False where that cannot be done."""
         old = list(os.scandir(self.target))
@@ -86,10 +95,7 @@ class Staging:
         for entry in old:
             kept = self.folder / entry.name
             if not kept.exists() and not _is_of_an_older_export(entry.name):
-                try:
-                    os.link(entry.path, kept)
-                except OSError:
-                    shutil.copy2(entry.path, kept)
+                _link_or_copy(entry.path, kept)
         return _swap(self.folder, self.target)
 
     def _move_files(self) -> None:
@@ -102,7 +108,7 @@ class Staging:
             for name in names:
                 place = self.target / name
                 if place.exists():
-                    os.link(place, saved / name)
+                    _link_or_copy(place, saved / name)
                 os.replace(self.folder / name, place)
                 moved.append(name)
         except BaseException:
@@ -134,6 +140,13 @@ def _can_be_beside(folder: Path) -> bool:
     if not folder.exists():
         return True
     return os.access(parent, os.W_OK | os.X_OK) and parent.stat().st_dev == folder.stat().st_dev and parent != folder
+
+
+def _link_or_copy(source: str | Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # not every file system has links
+        shutil.copy2(source, target)
 
 
 def _is_of_an_older_export(name: str) -> bool:

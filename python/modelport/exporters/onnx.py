@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 from collections.abc import Mapping, MutableMapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from ..errors import problem
 from ..structure import flatten
 from .base import HfExporter
 from .configs import OnnxConfig
+from .linked import linked
 from .onnx_names import axis_names, check_names, output_names
 from .onnx_session import quiet_session, run_session, to_numpy
 from .patches import apply_patches
@@ -148,7 +150,9 @@ class OnnxProgram:
         if that fails. `changes` are fields of OnnxConfig that concern writing."""
         path = Path(path)
         writing = self._writing(None, **changes)
-        files, losses = self.graph.write(os.fspath(path), writing, self._weight_files(writing["weights"]))
+        places = self._weight_files(writing["weights"])
+        with linked(places, path) if writing["weights"] == "linked" else nullcontext(places) as places:
+            files, losses = self.graph.write(os.fspath(path), writing, places)
         overflows = [f"{name} ({over} values)" for name, _, _, over, _ in losses if over]
         if overflows:
             import warnings

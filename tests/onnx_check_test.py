@@ -1,0 +1,180 @@
+"""`modelport.check`: artifacts held against their models, and the first value that differs named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+import tiny_checkpoints
+import torch
+
+import modelport
+from modelport.checking.report import Row
+from modelport.checking.tolerance import row_of, same_values
+from modelport.inputs import example_inputs
+
+
+def exported(name: str, folder: Path, **settings: Any) -> tuple[Any, dict[str, Any], Path]:
+    torch.manual_seed(0)
+    model = tiny_checkpoints.MAKERS[name]().eval()
+    inputs = example_inputs(model)
+    program = modelport.OnnxExporter().export(model, dict(inputs), modelport.OnnxConfig(dynamic=True, **settings))
+    return model, inputs, program.save(folder / "model.onnx", external_data=False)
+
+
+@pytest.mark.parametrize("name", tiny_checkpoints.MAKERS)
+def test_an_artifact_is_compared_at_four_sizes(name: str, tmp_path: Path) -> None:
+    model, _, path = exported(name, tmp_path)
+    report = modelport.check(path, model)
+    assert report.ok and report.first is None
+    assert {row.size for row in report.rows} == {"example", "batch 1", "longer", "odd"}
+    assert len({tuple(row.axes.items()) for row in report.rows}) >= 3
+    assert max(row.absolute for row in report.rows) < 1e-5
+    assert all(row.argmax == 1 for row in report.rows)
+    assert str(report).count(" ok") == len(report.rows)
+
+
+def test_a_program_is_compared_without_a_file_of_its_own(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = tiny_checkpoints.bert().eval()
+    inputs = example_inputs(model)
+    names = {"input_ids": "tokens", "logits": "scores"}
+    program = modelport.OnnxExporter().export(model, dict(inputs), modelport.OnnxConfig(dynamic=True, names=names))
+    report = modelport.check(program, model)
+    assert report.ok and {row.output for row in report.rows} == {"scores"}
+
+
+OTHER = {"Gelu": "Relu", "Add": "Mul", "Mul": "Add", "Sigmoid": "Tanh", "Sub": "Add"}
+
+
+@pytest.mark.parametrize("name", tiny_checkpoints.MAKERS)
+@pytest.mark.parametrize("optimize", [True, False])
+def test_the_node_that_was_changed_is_the_first_that_differs(name: str, optimize: bool, tmp_path: Path) -> None:
+    """Each node in turn that computes with floating values: what is named is that node, or what it is a part of."""
+    model, inputs, path = exported(name, tmp_path, optimize=optimize)
+    proto = onnx.shape_inference.infer_shapes(onnx.load(path))
+    floats = {v.name for v in [*proto.graph.value_info, *proto.graph.output] if v.type.tensor_type.elem_type == 1}
+    weights = {w.name for w in proto.graph.initializer}
+    nodes = [
+        (i, node)
+        for i, node in enumerate(proto.graph.node)
+        if node.op_type in OTHER and node.output[0] in floats and not set(node.input) <= weights
+    ]
+    tried = nodes[:: max(1, len(nodes) // 6)]
+    assert len(tried) > 3
+    exact = 0
+    for index, node in tried:
+        changed = onnx.load(path)
+        changed.graph.node[index].op_type = OTHER[node.op_type]
+        onnx.save(changed, tmp_path / "changed.onnx")
+        report = modelport.check(tmp_path / "changed.onnx", model, [dict(inputs)])
+        assert not report.ok
+        assert report.first is not None
+        exact += report.first["node"] == node.name
+        assert report.first["module"] == node.name.rpartition("/")[0], (report.first, node.name)
+        assert report.first["node"] in str(report.error())
+    assert exact >= len(tried) - 1
+
+
+@pytest.mark.parametrize(
+    "weight", ["model.embed_tokens.weight", "model.layers.1.self_attn.v_proj.weight", "lm_head.weight"]
+)
+def test_a_weight_that_was_changed_is_found_where_it_is_used(weight: str, tmp_path: Path) -> None:
+    model, inputs, path = exported("llama", tmp_path)
+    with torch.no_grad():
+        model.get_parameter(weight).mul_(1.5)
+    report = modelport.check(path, model, [dict(inputs)])
+    assert not report.ok and report.first is not None
+    assert report.first["module"] == weight.removesuffix(".weight")
+    assert report.first["file"].startswith(("modeling_", "linear.py")) or report.first["line"] == 0
+
+
+def test_sizes_outside_the_ranges_of_the_file_are_skipped_with_a_note(tmp_path: Path) -> None:
+    from transformers import BertConfig, BertModel
+
+    model = BertModel(BertConfig(vocab_size=100, max_position_embeddings=12, **tiny_checkpoints.SMALL)).eval()
+    program = modelport.OnnxExporter().export(model, dict(example_inputs(model)), modelport.OnnxConfig(dynamic=True))
+    report = modelport.check(program, model)
+    assert report.ok
+    fixed = modelport.OnnxExporter().export(model, dict(example_inputs(model)), modelport.OnnxConfig())
+    report = modelport.check(fixed, model)
+    assert report.ok and {row.size for row in report.rows} == {"example"}
+    assert [skip.size for skip in report.skipped] == ["batch 1", "longer", "odd"]
+    assert "where the file has 2" in str(report)
+
+
+def _ids(batch: int, length: int) -> dict[str, torch.Tensor]:
+    return {"input_ids": torch.randint(0, 100, (batch, length))}
+
+
+def test_a_range_of_the_file_is_respected(tmp_path: Path) -> None:
+    from transformers import BertConfig, BertModel
+
+    model = BertModel(BertConfig(vocab_size=100, max_position_embeddings=12, **tiny_checkpoints.SMALL)).eval()
+    program = modelport.OnnxExporter().export(model, _ids(2, 7), modelport.OnnxConfig(dynamic=True))
+    report = modelport.check(program, model, [_ids(2, 7), _ids(1, 12), _ids(1, 13)])
+    assert report.ok and len({row.size for row in report.rows}) == 2
+    assert [skip.why for skip in report.skipped] == ["sequence_length 13 is outside 1..12"]
+    nothing = modelport.check(program, model, [_ids(1, 13)])
+    assert not nothing.ok and "no value of" in str(nothing.error())
+
+
+def test_inputs_that_the_file_does_not_take_are_refused(tmp_path: Path) -> None:
+    model, inputs, path = exported("bert", tmp_path)
+    with pytest.raises(modelport.ExportError, match="needs input_ids"):
+        modelport.check(path, model, [{"attention_mask": inputs["attention_mask"]}])
+    with pytest.raises(modelport.ExportError, match="does not take position_ids"):
+        modelport.check(path, model, [dict(inputs) | {"position_ids": torch.arange(7)[None]}])
+    with pytest.raises(modelport.ExportError, match="does not say which checkpoint"):
+        modelport.check(path)
+    with pytest.raises(modelport.ExportError, match="is no artifact"):
+        modelport.check(model, model)
+
+
+def test_an_output_that_is_missing_or_too_many_differs(tmp_path: Path) -> None:
+    model, inputs, path = exported("llama", tmp_path)
+    proto = onnx.load(path)
+    del proto.graph.output[1]
+    onnx.save(proto, path)
+    report = modelport.check(path, model, [dict(inputs)], name_first=False)
+    assert [row.what for row in report.rows if not row.ok] == ["is missing"]
+    proto.graph.output[0].name = proto.graph.node[-1].output[0] = "other"
+    onnx.save(proto, path)
+    report = modelport.check(path, model, [dict(inputs)], name_first=False)
+    assert {row.what for row in report.rows if not row.ok} == {"is missing", "is no output of the model"}
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "same"),
+    [
+        ([1.0, 2.0], [1.0, 2.0001], True),
+        ([1.0, 2.0], [1.0, 2.001], False),
+        ([0.0, 1e6], [0.0, 1e6 + 50], True),  # by its own magnitude
+        ([0.0, 5e-3, 3e38], [0.0, 0.0, 3e38], False),  # a mask does not make the rest loose
+        ([NAN, 1.0], [NAN, 1.0], True),
+        ([NAN, 1.0], [0.0, 1.0], False),
+        ([INF, 1.0], [INF, 1.0], True),
+        ([-INF, 1.0], [INF, 1.0], False),
+        ([1e38, 1.0], [INF, 1.0], False),
+    ],
+)
+def test_the_tolerance(got: list[float], want: list[float], same: bool) -> None:
+    assert same_values(torch.tensor(got), torch.tensor(want), 1e-4) is same
+    assert row_of(Row("", {}, ""), torch.tensor(got), torch.tensor(want), 1e-4).ok is same
+
+
+def test_integers_must_be_equal_and_types_and_shapes_the_same() -> None:
+    def row(got: torch.Tensor, want: torch.Tensor) -> Row:
+        return row_of(Row("", {}, ""), got, want, 1.0)
+
+    assert row(torch.tensor([1, 2]), torch.tensor([1, 2])).ok
+    assert not row(torch.tensor([1, 2]), torch.tensor([1, 3])).ok
+    assert "int32 instead of int64" in row(torch.tensor([1]).int(), torch.tensor([1])).what
+    assert "shape [2] instead of [1]" in row(torch.ones(2), torch.ones(1)).what
+    assert row(torch.ones(0, 3), torch.ones(0, 3)).ok
+    assert row(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.tensor([[0.0, 1.0], [0.9, 1.0]])).argmax == 0.5
