@@ -1,15 +1,16 @@
 """The first value of an artifact that is not what the model computes.
 
 The model is captured at the inputs where outputs differ, and its graph is run node by node: these are the values to be
-met. The artifact is run with all of its values as outputs. From a wrong output the walk goes back along values that are
-none of the model's, until everything that goes into a node is right: that node is the first that is wrong."""
+met. The artifact is run with all of its values as outputs. One that is none of the model's may be a step between two of
+them, as a product before its bias: then a value that follows from it is right again. The first value that is not the
+model's, and from which nothing right follows, is the one that is wrong."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,16 +28,12 @@ def first_difference(
     from ..capturing import capture
 
     try:
-        captured = capture(model, inputs, dynamic=False, test_guards=False)
+        captured = capture(model, inputs, dynamic=True, test_guards=False)
         reference = Reference(captured, inputs, atol)
         values = all_values(artifact, runner, inputs)
     except Exception:  # what fails here has its own report; the mismatch is reported without this help
         return None
-    walk = Walk(artifact, values, reference)
-    for output in artifact.summary["outputs"]:
-        if not walk.right(output["name"]):
-            return walk.from_output(output["name"])
-    return None
+    return Search(artifact, values, reference).result()
 
 
 def all_values(artifact: Artifact, runner: Runner, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,82 +60,128 @@ class Reference:
     def __init__(self, captured: Any, inputs: Mapping[str, Any], atol: float):
         self.atol = atol
         self.rows = captured.program.nodes()
-        self.values: dict[tuple[int, bool], list[tuple[int, torch.Tensor]]] = {}
+        self.values: dict[tuple[int, bool], list[Known]] = {}
         captured.program.run(captured._tensors((), inputs), self._keep)
 
     def _keep(self, index: int, results: list[torch.Tensor]) -> None:
         for result in results:
             if isinstance(result, torch.Tensor):
-                tensor = torch.view_as_real(result) if result.is_complex() else result
-                key = (tensor.numel(), tensor.is_floating_point())
-                self.values.setdefault(key, []).append((index, tensor.detach().clone()))
+                tensor = (torch.view_as_real(result) if result.is_complex() else result).detach().clone()
+                self.values.setdefault(_key(tensor), []).append(Known(index, tensor, _amount(tensor)))
 
     def has(self, value: torch.Tensor) -> bool:
         """Whether some node gives these numbers, in this shape or, where none has this shape, in another order."""
-        ordered = None
-        for _, known in self.values.get((value.numel(), value.is_floating_point()), ()):
-            if known.shape == value.shape:
-                if same_values(value.to(known.dtype), known, self.atol):
+        amount, ordered = _amount(value), None
+        for known in self.values.get(_key(value), ()):
+            if abs(known.amount - amount) > 4 * self.atol * max(known.amount, amount):
+                continue
+            if known.tensor.shape == value.shape:
+                if self._same(value, known.tensor):
                     return True
                 continue
             if ordered is None:
                 ordered = value.flatten().sort().values
-            if same_values(ordered.to(known.dtype), known.flatten().sort().values, self.atol):
+            if self._same(ordered, known.tensor.flatten().sort().values):
                 return True
         return False
+
+    def _same(self, value: torch.Tensor, known: torch.Tensor) -> bool:
+        return same_values(value.to(known.dtype), known, self.atol, floor=1e-6)
 
     def nearest(self, value: torch.Tensor, place: str) -> tuple[float, str]:
         """The smallest distance from a node of the same line and shape, and that node's operator."""
         best = (math.inf, "")
-        for index, known in self.values.get((value.numel(), value.is_floating_point()), ()):
-            row = self.rows[index]
-            if known.shape != value.shape or f"{row['file']}:{row['line']}" != place or not value.numel():
-                continue
-            gap = (value.double() - known.double()).abs().max().item()
-            best = min(best, (gap, row["op"]))
+        for known in self.values.get(_key(value), ()):
+            row = self.rows[known.node]
+            if known.tensor.shape == value.shape and f"{row['file']}:{row['line']}" == place and value.numel():
+                gap = (value.double() - known.tensor.double()).abs().max().item()
+                best = min(best, (gap, row["op"]))
         return best
 
 
-class Walk:
+class Known(NamedTuple):
+    node: int
+    tensor: torch.Tensor
+    amount: float
+
+
+def _key(tensor: torch.Tensor) -> tuple[int, bool]:
+    return tensor.numel(), tensor.is_floating_point()
+
+
+def _amount(tensor: torch.Tensor) -> float:
+    """The sum of magnitudes: values that are near have nearly the same."""
+    return tensor.double().abs().nan_to_num(posinf=1.0).sum().item()
+
+
+def _is_size(tensor: torch.Tensor) -> bool:
+    """Sizes and axes: the model has them as numbers of Python, so that no node gives them."""
+    return not tensor.is_floating_point() and tensor.ndim <= 1
+
+
+class Search:
     def __init__(self, artifact: Artifact, values: Mapping[str, Any], reference: Reference):
-        self.values, self.reference = values, reference
-        self.makers = {name: node for node in artifact.summary["nodes"] for name in node[4] if name}
-        self.known: dict[str, bool] = {}
+        self.reference = reference
+        self.nodes = artifact.summary["nodes"]
+        self.outputs = [row["name"] for row in artifact.summary["outputs"]]
+        self.tensors = {name: torch.from_numpy(np.array(value)) for name, value in values.items()}
+        of_data = self._made_of_data([row["name"] for row in artifact.summary["inputs"]])
+        self.right = {
+            name: name not in of_data or _is_size(tensor) or reference.has(tensor)
+            for name, tensor in self.tensors.items()
+        }
 
-    def right(self, name: str) -> bool:
-        """Whether a value is one of the model's; inputs and weights are taken for right."""
-        if name not in self.makers or name not in self.values:
-            return True
-        if name not in self.known:
-            self.known[name] = self._small(name) or self.reference.has(self._tensor(name))
-        return self.known[name]
+    def _made_of_data(self, inputs: list[str]) -> set[str]:
+        """Values that depend on more than sizes and weights: only these are sure to be nodes of a capture."""
+        found = set(inputs)
+        for node in self.nodes:
+            if node[0] not in ("Shape", "Size") and found.intersection(node[3]):
+                found.update(node[4])
+        return found
 
-    def _small(self, name: str) -> bool:
-        """Sizes and indices: the model has them as numbers of Python, so that no node gives them."""
-        tensor = self._tensor(name)
-        return not tensor.is_floating_point() and tensor.ndim <= 1
+    def result(self) -> dict[str, Any] | None:
+        wrong = self._from_which_nothing_right_follows()
+        wanted = self._that_wrong_outputs_depend_on()
+        for node in self.nodes:
+            for name in node[4]:
+                if name in wrong and name in wanted:
+                    return self._row(node, name)
+        return None
 
-    def _tensor(self, name: str) -> torch.Tensor:
-        return torch.from_numpy(np.array(self.values[name]))
+    def _from_which_nothing_right_follows(self) -> set[str]:
+        wrong: set[str] = set()
+        excused: set[str] = set()
+        for node in reversed(self.nodes):
+            if any(name in excused or self._tells(name) for name in node[4]):
+                excused.update(name for name in node[3] if not self.right.get(name, True))
+            wrong.update(name for name in node[4] if name not in excused and not self.right.get(name, True))
+        return wrong
 
-    def from_output(self, name: str) -> dict[str, Any]:
-        while True:
-            wrong = [source for source in self.makers[name][3] if not self.right(source)]
-            if not wrong:
-                return self._row(name)
-            name = wrong[0]
+    def _tells(self, name: str) -> bool:
+        """Whether a value is right in a way that its sources must be, too: numbers that are not all the same."""
+        tensor = self.tensors.get(name)
+        if tensor is None or not self.right[name] or not tensor.is_floating_point() or tensor.numel() < 2:
+            return False
+        return bool((tensor != tensor.flatten()[0]).any())
 
-    def _row(self, name: str) -> dict[str, Any]:
-        op, node, place, _, _ = self.makers[name]
-        gap, nearest = self.reference.nearest(self._tensor(name), place)
+    def _that_wrong_outputs_depend_on(self) -> set[str]:
+        found = {name for name in self.outputs if not self.right.get(name, True)}
+        for node in reversed(self.nodes):
+            if found.intersection(node[4]):
+                found.update(node[3])
+        return found
+
+    def _row(self, node: Any, name: str) -> dict[str, Any]:
+        op, title, place, _, _ = node
+        gap, nearest = self.reference.nearest(self.tensors[name], place)
         file, _, line = place.rpartition(":")
         amount = f", {gap:.3g} away from {nearest}" if nearest else ""
         return {
-            "text": f"{name}, of the node {node} ({op}){amount}",
+            "text": f"{name}, of the node {title} ({op}){amount}",
             "value": name,
-            "node": node,
+            "node": title,
             "op": op,
             "file": file,
             "line": int(line) if line.isdecimal() else 0,
-            "module": node.rpartition("/")[0],
+            "module": title.rpartition("/")[0],
         }

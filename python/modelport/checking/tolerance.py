@@ -14,12 +14,12 @@ def default_atol(dtypes: set[torch.dtype]) -> float:
     return 1e-2 if dtypes & set(_LOW) else 1e-4
 
 
-def allowed(want: torch.Tensor, atol: float) -> torch.Tensor:
-    """What an element may differ by: `atol` times its own magnitude plus that of a usual element, at least 1.
+def allowed(want: torch.Tensor, atol: float, floor: float = 1.0) -> torch.Tensor:
+    """What an element may differ by: `atol` times its own magnitude plus that of a usual element, at least `floor`.
 
     The usual one is the median, which a few elements of 1e38 in a mask do not move."""
     size = want.abs()
-    return atol * (max(1.0, _usual(size)) + torch.where(size.isfinite(), size, 0.0))
+    return atol * (max(floor, _usual(size)) + torch.where(size.isfinite(), size, 0.0))
 
 
 def _usual(size: torch.Tensor) -> float:
@@ -27,12 +27,12 @@ def _usual(size: torch.Tensor) -> float:
     return finite.median().item() if finite.numel() else 0.0
 
 
-def same_values(got: torch.Tensor, want: torch.Tensor, atol: float) -> bool:
+def same_values(got: torch.Tensor, want: torch.Tensor, atol: float, floor: float = 1.0) -> bool:
     """Whether two tensors of one shape agree: numbers within the tolerance, the rest to the bit."""
     if not (want.is_floating_point() or want.is_complex()):
         return torch.equal(got, want)
     got, want = _wide(got), _wide(want)
-    beyond = (got - want).abs() > allowed(want, atol)
+    beyond = (got - want).abs() > allowed(want, atol, floor)
     differs = torch.where(got.isfinite() & want.isfinite(), beyond, (got != want) & ~(got.isnan() & want.isnan()))
     return not bool(differs.any())
 
