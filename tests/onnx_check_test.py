@@ -79,7 +79,9 @@ def test_the_node_that_was_changed_is_the_first_that_differs(name: str, optimize
             exact.append(node.name)
         assert report.first["module"] == node.name.rpartition("/")[0], (report.first, node.name)
         assert report.first["node"] in str(report.error())
-    assert len(exact) > len(tried) // 2
+    assert (
+        len(exact) >= len(tried) // 3
+    )  # of a product and its bias, which are one node of the model, the first is named
 
 
 @pytest.mark.parametrize(
@@ -88,11 +90,24 @@ def test_the_node_that_was_changed_is_the_first_that_differs(name: str, optimize
 def test_a_weight_that_was_changed_is_found_where_it_is_used(weight: str, tmp_path: Path) -> None:
     model, inputs, path = exported("llama", tmp_path)
     with torch.no_grad():
-        model.get_parameter(weight).mul_(1.5)
+        model.get_parameter(weight)[::3] += 0.3  # a norm would undo a factor
     report = modelport.check(path, model, [dict(inputs)])
     assert not report.ok and report.first is not None
     assert report.first["module"] == weight.removesuffix(".weight")
     assert report.first["file"].startswith(("modeling_", "linear.py")) or report.first["line"] == 0
+
+
+def test_values_that_only_the_optimizations_of_the_runtime_change_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from modelport.checking.session import Runner
+
+    model, inputs, path = exported("bert", tmp_path)
+    run = Runner.run
+    monkeypatch.setattr(Runner, "run", lambda self, feeds: [value + 0.1 for value in run(self, feeds)])
+    report = modelport.check(path, model, [dict(inputs)])
+    assert not report.ok
+    assert "graph optimizations off" in str(report.error())
 
 
 def test_sizes_outside_the_ranges_of_the_file_are_skipped_with_a_note(tmp_path: Path) -> None:

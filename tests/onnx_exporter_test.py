@@ -133,8 +133,8 @@ def test_tied_weights_are_stored_once(bert: BertModel, tmp_path: Path) -> None:
     tied = LlamaForCausalLM(config).eval()
     export(tied).save(tmp_path / "tied.onnx", external_data=True)
     bytes_of_model = sum(p.numel() * 4 for p in tied.parameters())
-    # The head is the transposed embedding, which is stored a second time; nothing else is.
-    assert (tmp_path / "tied.onnx_data").stat().st_size < bytes_of_model + 999 * 32 * 4 + 8192
+    # The head is the transposed embedding, and reads it as it is stored.
+    assert (tmp_path / "tied.onnx_data").stat().st_size < bytes_of_model + 8192
 
 
 def test_the_same_model_gives_the_same_bytes(bert: BertModel) -> None:

@@ -201,6 +201,17 @@ def _tensor_of_symbols(original: Callable[..., Any]) -> Callable[..., Any]:
     return tensor
 
 
+def _as_tensor_of_symbols(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.as_tensor([height, width])` likewise; a tensor stays what it is."""
+    from_symbols = _tensor_of_symbols(original)
+
+    def as_tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
+        plain = isinstance(data, torch.Tensor) or bool(args)
+        return original(data, *args, **kwargs) if plain else from_symbols(data, **kwargs)
+
+    return as_tensor
+
+
 def _holds_symbols(data: Any) -> bool:
     if isinstance(data, torch.SymInt | torch.SymFloat | torch.SymBool):
         return True
@@ -260,6 +271,7 @@ _REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.SymFloat, "__round__", _float_round),
     (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),
     (torch, "tensor", _tensor_of_symbols),
+    (torch, "as_tensor", _as_tensor_of_symbols),
     (torch, "split", split),
     (torch.Tensor, "split", split),
     (torch, "cat", cat),

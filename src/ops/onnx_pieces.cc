@@ -255,20 +255,7 @@ Value bordered(Lower& l, Value x, const Shape& starts, const Shape& ends, Value 
     none = none && starts[i] == Int(0) && ends[i] == Int(0);
   }
   if (none) return x;
-  if (l.opset() < 18)
-    return l.emit("Pad", {x, l.sizes(joined(starts, ends)), value}, {}, {own, std::move(result)});
-  // With its axes named, also because onnxruntime merges a Pad without them into a MaxPool that
-  // follows, whose border counts as minus infinity.
-  std::vector<std::int64_t> axes;
-  Shape before, after;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (starts[i] == Int(0) && ends[i] == Int(0)) continue;
-    axes.push_back(static_cast<std::int64_t>(i));
-    before.push_back(starts[i]);
-    after.push_back(ends[i]);
-  }
-  return l.emit("Pad", {x, l.sizes(joined(before, after)), value, l.ints(axes)}, {},
-                {own, std::move(result)});
+  return l.emit("Pad", {x, l.sizes(joined(starts, ends)), value}, {}, {own, std::move(result)});
 }
 
 namespace {

@@ -56,7 +56,24 @@ Dtype max_dtype(Dtype dtype) {
   return dtype == Dtype::i64 || dtype == Dtype::i32 ? Dtype::f64 : Dtype::f32;
 }
 
+/// onnxruntime merges a Pad into the MaxPool that follows it, whose border counts as minus infinity
+/// instead of what was padded with; not one that names its axes.
+Value kept_apart(Lower& l, Value x) {
+  const ir::Value& value = l.graph().value(x);
+  if (l.opset() < 18 || value.origin != ir::Origin::node) return x;
+  const ir::Node& pad = l.graph().node(value.producer);
+  if (pad.op != "onnx.Pad") return x;
+  const ir::ArgList inputs = *pad.find("inputs")->get<ir::ArgList>();
+  if (inputs.size() != 3 || pad.find("mode") != nullptr) return x;
+  std::vector<std::int64_t> axes(l.shape(x).size());
+  std::iota(axes.begin(), axes.end(), 0);
+  return l.emit("Pad",
+                {*inputs[0].get<Value>(), *inputs[1].get<Value>(), *inputs[2].get<Value>(), l.ints(axes)},
+                {}, l.type(x));
+}
+
 Values pooled_most(Lower& l, Batched x, const Attributes& attributes, std::size_t axes) {
+  x.value = kept_apart(l, x.value);
   const Shape shape = batched_shape(l.result().shape, x.added);
   const ir::TensorType type{l.dtype(x.value), shape};
   const auto finished = [&](Value y, Dtype dtype) {

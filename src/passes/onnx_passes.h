@@ -11,6 +11,10 @@ void share_common(ir::Graph& graph);
 void simplify(ir::Graph& graph);
 /// x * cos + rotate_half(x) * sin becomes one operator, which opset 23 has.
 void fuse_rotary(ir::Graph& graph);
+/// x times the transposed weight becomes Gemm, which needs no transposed copy: where the weight is
+/// used as it is too (an embedding that is also the head), or everywhere.
+void use_gemm_for_shared_weights(ir::Graph& graph);
+void use_gemm_for_all_weights(ir::Graph& graph);
 /// What only small constants go into becomes a constant.
 void fold_constants(ir::Graph& graph);
 

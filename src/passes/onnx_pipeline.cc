@@ -22,6 +22,8 @@ constexpr std::array kAfter{
     Pass{"share_common", "what is computed twice is computed once", share_common},
     Pass{"fuse_rotary", "one kernel instead of seven for each rotation of queries and keys",
          fuse_rotary, 23},
+    Pass{"use_gemm_for_shared_weights", "an embedding that is the head as well is stored once",
+         use_gemm_for_shared_weights},
     Pass{"share_common", "the constants of fused operators", share_common},
     Pass{"drop_unused", "leave nothing that the writer would have to explain", drop_unused},
 };
@@ -37,6 +39,7 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings) {
     for (const Pass& pass : kBefore) pass.run(source);
   }
   ir::Graph lowered = lower_to_onnx(source, {.opset = settings.opset});
+  if (settings.keep_weights) use_gemm_for_all_weights(lowered);
   if (settings.optimize) {
     for (const Pass& pass : kAfter) {
       if (settings.opset >= pass.since_opset) pass.run(lowered);

@@ -171,6 +171,21 @@ TEST_CASE("a rotation of queries is one operator, and reads half of each table")
   CHECK(after(fuse_rotary, other).find("RotaryEmbedding") == std::string::npos);
 }
 
+TEST_CASE("a weight that is used as it is and transposed is stored once") {
+  const std::string text =
+      "graph g(%i: i64[b, s])\n  where b in 1.. = 2, s in 1.. = 3\n  weights @w: f32[9, 4]\n{\n"
+      "  %1 = onnx.Gather(inputs=[@w, %i], axis=0) : f32[b, s, 4]\n"
+      "  %2 = onnx.Transpose(inputs=[@w], perm=[1, 0]) : f32[4, 9]\n"
+      "  %3 = onnx.MatMul(inputs=[%1, %2]) : f32[b, s, 9]\n  return y = %3\n}\n";
+  const std::string gemm = after(use_gemm_for_shared_weights, text);
+  CHECK(gemm.find("onnx.Gemm(inputs=[%3, @w], transB=1) : f32[b*s, 9]") != std::string::npos);
+  CHECK(gemm.find("onnx.Transpose") == std::string::npos);
+  std::string alone = text;
+  alone.replace(alone.find("inputs=[@w, %i], axis=0"), 23, "inputs=[%i], axis=0    ");
+  CHECK(after(use_gemm_for_shared_weights, alone).find("Gemm") == std::string::npos);
+  CHECK(after(use_gemm_for_all_weights, alone).find("Gemm") != std::string::npos);
+}
+
 TEST_CASE("every pass says why it runs") {
   for (const auto pipeline : {before_lowering(), after_lowering()}) {
     for (const Pass& pass : pipeline) {

@@ -32,14 +32,15 @@ void rename(OnnxGraph& lowered, const Names& inputs, const Names& outputs) {
 }
 
 std::shared_ptr<OnnxGraph> lower(std::shared_ptr<Program> program, int opset, bool optimize,
-                                 const Names& inputs, const Names& outputs, const Names& dims) {
+                                 const Names& inputs, const Names& outputs, const Names& dims,
+                                 bool keep_weights) {
   const py::gil_scoped_release no_gil;
   auto lowered = std::make_shared<OnnxGraph>();
   ir::Graph source = program->graph;
   shape::Substitution renamed;
   for (const auto& [name, other] : dims) renamed.emplace(name, shape::Int::symbol(other));
   source.substitute(renamed);
-  lowered->graph = passes::to_onnx(source, {.opset = opset, .optimize = optimize});
+  lowered->graph = passes::to_onnx(source, {.opset = opset, .optimize = optimize, .keep_weights = keep_weights});
   rename(*lowered, inputs, outputs);
   lowered->program = std::move(program);
   lowered->opset = opset;
@@ -121,7 +122,7 @@ void bind_onnx(py::module_& module) {
       .def("write", &write)
       .def("bytes", &bytes_of);
   module.def("lower_onnx", &lower, py::arg("program"), py::arg("opset"), py::arg("optimize"),
-             py::arg("inputs") = Names{}, py::arg("outputs") = Names{}, py::arg("dims") = Names{});
+             py::arg("inputs") = Names{}, py::arg("outputs") = Names{}, py::arg("dims") = Names{}, py::arg("keep_weights") = false);
 }
 
 }  // namespace modelport::binding

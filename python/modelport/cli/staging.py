@@ -50,6 +50,7 @@ class Staging:
         mode = self.target.stat().st_mode & 0o7777 if self.target.is_dir() else 0o777 & ~_umask()
         self.folder.chmod(mode if self.beside else 0o700)
         self._sweeper = _sweeper(self.folder)
+        self._before = _written_by_this_process()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,8 +65,8 @@ class Staging:
             self._sweeper = None
 
     def written(self) -> int:
-        """Bytes written so far."""
-        return sum(file.stat().st_size for file in self.folder.iterdir()) if self.folder.is_dir() else 0
+        """Bytes written so far; files have no name until they are whole, so the system is asked."""
+        return _written_by_this_process() - self._before
 
     def commit(self) -> None:
         if self.beside and not self.target.exists():
@@ -171,6 +172,14 @@ def _sweeper(folder: Path) -> subprocess.Popen[bytes] | None:
         return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **quiet)
     except OSError:
         return None
+
+
+def _written_by_this_process() -> int:
+    try:
+        rows = Path("/proc/self/io").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(row.removeprefix("wchar:")) for row in rows if row.startswith("wchar:")), 0)
 
 
 def _umask() -> int:

@@ -90,15 +90,19 @@ class OnnxProgram:
         self.opset = opset
         program = _without_values(captured)
         inputs = [name for name, _, _ in program.inputs()]
-        self._renamed = output_names(captured.output_names, inputs)
-        names = dict(config.names or {})
-        check_names(names, [*inputs, *captured.output_names, *self._renamed.values()])
-        for own, ours in self._renamed.items():
-            names.setdefault(own, names.pop(ours, ours))
-        axes = axis_names(program.dims(), program.inputs())
-        # Where one name is an input's and an output's, `names` renames the input and _renamed the output.
-        self._input_names = {name: (config.names or {}).get(name, name) for name in inputs}
-        self.graph = core.lower_onnx(program, opset, config.optimize, self._input_names, names, axes)
+        asked = dict(config.names or {})
+        renamed = output_names(captured.output_names, inputs)
+        ours = {name: renamed.get(name, name) for name in captured.output_names}
+        check_names(asked, [*inputs, *ours.values()])
+        self._input_names = {name: asked.get(name, name) for name in inputs}
+        self._output_names = {name: asked.get(our, our) for name, our in ours.items()}
+        self._axes = axis_names(program.dims(), program.inputs())
+        self.graph = self._lowered(keep_weights=config.weights == "link")
+
+    def _lowered(self, *, keep_weights: bool) -> Any:
+        names = (self._input_names, self._output_names, self._axes)
+        program = _without_values(self.captured)
+        return core.lower_onnx(program, self.opset, self.config.optimize, *names, keep_weights=keep_weights)
 
     @property
     def input_names(self) -> list[str]:
@@ -151,8 +155,10 @@ class OnnxProgram:
         path = Path(path)
         writing = self._writing(None, **changes)
         places = self._weight_files(writing["weights"])
-        with linked(places, path) if writing["weights"] == "linked" else nullcontext(places) as places:
-            files, losses = self.graph.write(os.fspath(path), writing, places)
+        as_stored = writing["weights"] == "linked"
+        graph = self.graph if as_stored == (self.config.weights == "link") else self._lowered(keep_weights=as_stored)
+        with linked(places, path) if as_stored else nullcontext(places) as places:
+            files, losses = graph.write(os.fspath(path), writing, places)
         overflows = [f"{name} ({over} values)" for name, _, _, over, _ in losses if over]
         if overflows:
             import warnings

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <map>
+#include <unordered_map>
 
 #include "weights/transpose.h"
 
@@ -84,7 +84,7 @@ class Collector {
       weight_of_[id.index] = request_.weights.find(graph_.value(id).name);
     const std::vector<bool> plain = used_as_they_are();
     for (const ir::ValueId id : graph_.weights) {
-      if (plain[id.index]) add_weight(id, weight_of_[id.index], false);
+      if (plain[id.index] && !is_known(id)) add_weight(id, weight_of_[id.index], false);
     }
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const ir::Node& node = graph_.nodes()[i];
@@ -114,6 +114,26 @@ class Collector {
     }
     for (const ir::Output& output : graph_.outputs) plain[output.value.get<ir::ValueId>()->index] = true;
     return plain;
+  }
+
+  /// Whether another weight has the same bytes: the same memory, or contents that are quickly
+  /// compared.
+  bool is_known(ir::ValueId id) {
+    const weights::Weight* weight = weight_of_[id.index];
+    if (weight == nullptr || weight->bytes.empty()) return false;
+    constexpr std::size_t kCompared = std::size_t{1} << 16;
+    const ir::TensorType& type = graph_.value(id).tensor();
+    std::string key = fmt::format("{} {} {} ", name(type.dtype), name(weight->dtype),
+                                  fmt::join(weight->shape, ","));
+    if (weight->bytes.size() <= kCompared) {
+      key.append(reinterpret_cast<const char*>(weight->bytes.data()), weight->bytes.size());
+    } else {
+      key += fmt::format("{}", static_cast<const void*>(weight->bytes.data()));
+    }
+    const auto [known, added] = by_contents_.emplace(std::move(key), id);
+    if (added) return false;
+    names_.unite(id, known->second);
+    return true;
   }
 
   void add_weight(ir::ValueId id, const weights::Weight* weight, bool transposed) {
@@ -158,6 +178,7 @@ class Collector {
   const OnnxRequest& request_;
   ValueNames& names_;
   std::vector<const weights::Weight*> weight_of_;
+  std::unordered_map<std::string, ir::ValueId> by_contents_;
   Initializers result_;
 };
 

@@ -16,6 +16,8 @@ class ValueNames {
   const std::string& of(ir::ValueId id) const { return names_[id.index]; }
   /// A name that no value has yet: `wanted`, or `wanted` and a number.
   void rename(ir::ValueId id, const std::string& wanted);
+  /// Two values that are one tensor in the file.
+  void unite(ir::ValueId id, ir::ValueId with) { names_[id.index] = names_[with.index]; }
 
  private:
   std::vector<std::string> names_;

@@ -1,0 +1,94 @@
+// A product with a transposed weight as Gemm, which reads the weight as it is stored.
+#include <unordered_set>
+
+#include "passes/constants.h"
+#include "passes/onnx_passes.h"
+#include "passes/rebuild.h"
+#include "passes/rewrite.h"
+
+namespace modelport::passes {
+namespace {
+
+class GemmFinder {
+ public:
+  explicit GemmFinder(const ir::Graph& graph) : graph_(graph) {
+    for (const ir::Node& node : graph.nodes()) {
+      if (weight_transposed_by(node)) continue;
+      for (const ir::NamedArg& named : node.args)
+        ir::for_each_value(named.arg, [&](ir::ValueId id) { plain_.insert(id.index); });
+    }
+  }
+
+  /// The weight where the node is a product with its transposition; `only_shared`: where the weight
+  /// is also used as it is, so that a transposed copy would be a second one.
+  std::optional<ir::ValueId> find(const ir::Node& node, bool only_shared) const {
+    if (node.op != "onnx.MatMul") return std::nullopt;
+    const ir::ValueId right = input_of(node, 1);
+    if (graph_.value(right).origin != ir::Origin::node) return std::nullopt;
+    const auto weight = weight_transposed_by(graph_.node(graph_.value(right).producer));
+    if (!weight || (only_shared && !plain_.contains(weight->index))) return std::nullopt;
+    const ir::TensorType& x = graph_.value(input_of(node, 0)).tensor();
+    const bool fits = x.shape.size() >= 2 && x.shape.back().constant() &&
+                      (x.dtype == Dtype::f32 || x.dtype == Dtype::f64 || x.dtype == Dtype::f16);
+    return fits ? weight : std::nullopt;
+  }
+
+ private:
+  std::optional<ir::ValueId> weight_transposed_by(const ir::Node& node) const {
+    if (node.op != "onnx.Transpose") return std::nullopt;
+    const ir::ValueId x = input_of(node, 0);
+    if (graph_.value(x).origin != ir::Origin::weight || graph_.value(x).tensor().shape.size() != 2)
+      return std::nullopt;
+    return x;
+  }
+
+  const ir::Graph& graph_;
+  std::unordered_set<std::uint32_t> plain_;
+};
+
+/// x [..., k] times the transposed weight [n, k]: the leading axes of x are one for Gemm.
+ir::ValueId product(Rebuild& rebuild, ir::ValueId x, ir::ValueId weight, const ir::TensorType& type,
+                    ir::PlaceId place) {
+  const std::vector<ir::NamedArg> transposed{{"transB", {shape::Int(1)}}};
+  const auto& sizes = rebuild.type(x).shape;
+  const shape::Int rows = shape::product({sizes.begin(), sizes.end() - 1});
+  const std::int64_t k = sizes.back().constant().value();
+  const std::int64_t n = type.shape.back().constant().value();
+  if (sizes.size() == 2) return rebuild.emit("onnx.Gemm", {x, weight}, transposed, type, place);
+  const auto lead = static_cast<std::int64_t>(sizes.size()) - 1;
+  const Dtype dtype = type.dtype;
+  const ir::ValueId flat = rebuild.emit("onnx.Reshape", {x, rebuild.ints({-1, k})}, {},
+                                        {dtype, {rows, shape::Int(k)}}, place);
+  const ir::ValueId result =
+      rebuild.emit("onnx.Gemm", {flat, weight}, transposed, {dtype, {rows, shape::Int(n)}}, place);
+  const ir::ValueId leading =
+      rebuild.emit("onnx.Shape", {x}, {{"start", {shape::Int(0)}}, {"end", {shape::Int(lead)}}},
+                   {Dtype::i64, {shape::Int(lead)}}, place);
+  const ir::ValueId target =
+      rebuild.emit("onnx.Concat", {leading, rebuild.ints({n})}, {{"axis", {shape::Int(0)}}},
+                   {Dtype::i64, {shape::Int(lead + 1)}}, place);
+  return rebuild.emit("onnx.Reshape", {result, target}, {}, type, place);
+}
+
+void use_gemm(ir::Graph& graph, bool only_shared) {
+  const GemmFinder finder(graph);
+  Rebuild rebuild(graph);
+  for (const ir::Node& node : graph.nodes()) {
+    const auto weight = finder.find(node, only_shared);
+    if (!weight) {
+      rebuild.copy(node);
+      continue;
+    }
+    const ir::TensorType type = graph.value(node.results[0]).tensor();
+    rebuild.replace(node.results[0], product(rebuild, rebuild(input_of(node, 0)), rebuild(*weight),
+                                             type, node.place));
+  }
+  graph = std::move(rebuild).finish();
+}
+
+}  // namespace
+
+void use_gemm_for_shared_weights(ir::Graph& graph) { use_gemm(graph, true); }
+void use_gemm_for_all_weights(ir::Graph& graph) { use_gemm(graph, false); }
+
+}  // namespace modelport::passes
