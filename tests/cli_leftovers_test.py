@@ -77,6 +77,19 @@ def test_values_that_differ_leave_the_old_export(bert: str, old_export: Any, mon
     assert call("export", "onnx", bert, out, "--atol", "10", "-q") == 0
 
 
+def test_weights_that_cannot_be_linked_are_refused(bert: str, old_export: Any, monkeypatch: Any, capsys: Any) -> None:
+    import errno
+    import os
+
+    def other_disk(*_: Any) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    out, before = old_export
+    monkeypatch.setattr(os, "link", other_disk)
+    assert "--weights copy" in refused(capsys, "export", "onnx", bert, out, "--weights", "link")
+    assert tree(out.parent) == before
+
+
 RUN = """
 import ctypes, os, signal, sys
 from modelport.exporters.onnx import OnnxProgram

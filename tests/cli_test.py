@@ -209,6 +209,22 @@ def test_a_checkpoint_that_misses_tensors_or_has_other_shapes_is_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_task_that_the_checkpoint_has_no_weights_for_is_refused(bert: str, tmp_path: Path, capsys: Any) -> None:
+    message = refused(capsys, "export", "onnx", bert, tmp_path / "out", "--task", "text-classification")
+    assert "missing classifier.weight" in message and "leave out --task" in message
+
+
+def test_weights_too_large_for_a_type_are_named(bert: str, tmp_path: Path, capsys: Any) -> None:
+    def change(tensors: dict[str, torch.Tensor]) -> None:
+        tensors["bert.encoder.layer.0.output.dense.bias"][3] = 1e6
+
+    folder = changed(bert, tmp_path / "large", change)
+    assert call("export", "onnx", folder, tmp_path / "out", "--dtype", "fp16") == 0
+    printed = capsys.readouterr()
+    assert "infinite in bert.encoder.layer.0.output.dense.bias" in printed.err
+    assert "NaN, as the model has" in printed.out
+
+
 def test_a_cut_off_checkpoint_is_refused(bert: str, tmp_path: Path, capsys: Any) -> None:
     folder = tmp_path / "cut"
     shutil.copytree(bert, folder)

@@ -36,6 +36,8 @@ find_missing() {
   fi
   need "$python_package-dev" test -e "$python_headers/Python.h"
   need pkg-config pkg-config --version
+  need nodejs node --version
+  need npm npm --version
   need "$python_package-venv" "$python" -c 'import ensurepip, venv'
 }
 

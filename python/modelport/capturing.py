@@ -135,9 +135,7 @@ def _capture_fastest(model: Any, flat: Flat, axes: Axes, trial: bool) -> Capture
         raise failure from failure.__cause__
 
 
-def _capture(
-    model: Any, flat: Flat, axes: Axes, session: Any, trial: bool, *, exporting: bool = True
-) -> Captured:
+def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: bool, *, exporting: bool = True) -> Captured:
     if trial:
         session.set_trial()
     for symbol in axes.symbols.values():

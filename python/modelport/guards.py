@@ -15,7 +15,6 @@ from .captured import Captured
 from .dynamic import Axes
 from .structure import Flat, flatten, unflatten
 
-
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 
 
@@ -82,21 +81,32 @@ def _at_shape(tensor: torch.Tensor, shape: list[int]) -> torch.Tensor:
 def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
     if other is None:
         return captured
-    if captured.program.same_as(other.program) or _right_from(model, captured, other.inputs, sizes):
+    further = _further(captured, sizes)
+    if captured.program.same_as(other.program) or _serves(model, captured, other.inputs, sizes, further):
         return _widened(captured, sizes)
-    if right_at(model, other, captured.inputs, sizes) and _right_further(model, other, sizes):
+    if _serves(model, other, captured.inputs, sizes, further):
+        _keep_ranges(other.program, captured.program)
         return _widened(Captured(other.program, captured.inputs, other.outputs, other.in_graph), sizes)
     return captured
 
 
-def _right_from(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
-    return right_at(model, captured, inputs, sizes) and _right_further(model, captured, sizes)
+def _keep_ranges(program: Any, known: Any) -> None:
+    """A trial records no bounds: those that the first capture found hold for its graph too."""
+    ranges = {dim["name"]: dim for dim in known.dims() if not dim["from_data"]}
+    for dim in program.dims():
+        if dim["name"] in ranges:
+            program.set_range(dim["name"], ranges[dim["name"]]["lo"], ranges[dim["name"]]["hi"])
 
 
-def _right_further(model: Any, captured: Captured, sizes: dict[str, int]) -> bool:
-    """A range that opens upwards is tried at a second size: the first may be the last that is served."""
+def _further(captured: Captured, sizes: dict[str, int]) -> dict[str, int]:
+    """For a range that opens upwards a second size: the first may be the last that is served."""
     hints = {dim["name"]: dim["hint"] for dim in captured.program.dims()}
-    further = {name: 2 * size + 1 for name, size in sizes.items() if size > hints.get(name, size)}
+    return {name: 2 * size + 1 for name, size in sizes.items() if size > hints[name]}
+
+
+def _serves(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], further: dict[str, int]) -> bool:
+    if not right_at(model, captured, inputs, sizes):
+        return False
     return not further or right_at(model, captured, _resized(captured, further), sizes | further)
 
 

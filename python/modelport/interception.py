@@ -201,6 +201,20 @@ def _tensor_of_symbols(original: Callable[..., Any]) -> Callable[..., Any]:
     return tensor
 
 
+def _linspace_of_symbols(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator takes its number of steps as a plain number; from both ends, as torch does it."""
+
+    def linspace(start: Any, end: Any, steps: Any, **kwargs: Any) -> torch.Tensor:
+        if not is_recording() or not any(_holds_symbols(x) for x in (start, end, steps)) or "out" in kwargs:
+            return original(start, end, steps, **kwargs)
+        kwargs["dtype"] = kwargs.get("dtype") or torch.get_default_dtype()
+        number = torch.arange(steps, **kwargs)
+        step = (end - start) / torch.sym_max(steps - 1, 1)
+        return torch.where(number < steps // 2, number * step + start, end - (steps - 1 - number) * step)
+
+    return linspace
+
+
 def _as_tensor_of_symbols(original: Callable[..., Any]) -> Callable[..., Any]:
     """`torch.as_tensor([height, width])` likewise; a tensor stays what it is."""
     from_symbols = _tensor_of_symbols(original)
@@ -272,6 +286,7 @@ _REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),
     (torch, "tensor", _tensor_of_symbols),
     (torch, "as_tensor", _as_tensor_of_symbols),
+    (torch, "linspace", _linspace_of_symbols),
     (torch, "split", split),
     (torch.Tensor, "split", split),
     (torch, "cat", cat),

@@ -1,5 +1,5 @@
-"""Tensors that hold images or sounds of different lengths one after the other, for any number of them: what models compute
-item by item in Python."""
+"""Tensors that hold images or sounds of different lengths one after the other, for any number of them: what models
+compute item by item in Python."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def merged_projection(_original: Any) -> Callable[..., Any]:
 
 
 def unshuffled(_original: Any) -> Callable[..., Any]:
-    """For `pixel_unshuffle`: the middle of each block of patches, between its patches if the block has no middle one."""
+    """For `pixel_unshuffle`: the middle of each block of patches, between patches if the block has no middle one."""
 
     def pixel_unshuffle(
         self: Any, hidden_states: torch.Tensor, grid_thw: torch.Tensor, merge_sizes: torch.Tensor

@@ -1,8 +1,8 @@
 """`int(...)`, `len(...)`, `range(...)`, `list(...)`, `min(...)` and `max(...)` of symbols in model code.
 
-Python insists that these give plain numbers, so a symbol that passes through them is pinned to its value in the example.
-The modules of model code that do this are remembered, and the model is captured again with substitutes among the globals
-of those modules, which leave a symbol a symbol."""
+Python insists that these give plain numbers, so a symbol that passes through them is pinned to its value in the
+example. The modules of model code that do this are remembered, and the model is captured again with substitutes among
+the globals of those modules, which leave a symbol a symbol."""
 
 from __future__ import annotations
 

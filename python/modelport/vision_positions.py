@@ -1,4 +1,4 @@
-"""Positions of image and video tokens, for any number of images: what transformers computes image by image in Python."""
+"""Positions of image and video tokens, for any number of images: what transformers computes image by image."""
 
 from __future__ import annotations
 

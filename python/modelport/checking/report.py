@@ -60,7 +60,7 @@ class CheckReport:
         lines = [head]
         for row in self.rows:
             same = "" if row.argmax is None else f"{100 * row.argmax:.4g} %"
-            verdict = "ok" if row.ok else row.what or "differs"
+            verdict = ", ".join(filter(None, ("ok", row.what))) if row.ok else row.what or "differs"
             lines.append(
                 [row.size, axes_text(row.axes), row.output, f"{row.absolute:.2g}", f"{row.relative:.2g}", same, verdict]
             )

@@ -49,6 +49,8 @@ def row_of(row: Row, got: torch.Tensor, want: torch.Tensor, atol: float) -> Row:
     if want.numel() == 0:
         return row
     row.ok = same_values(got, want, atol)
+    if row.ok and want.dtype.is_floating_point and bool(want.isnan().any()):
+        row.what = "NaN, as the model has"
     wide_got, wide_want = _wide(got), _wide(want)
     gap = (wide_got - wide_want).abs()
     agree = (wide_got == wide_want) | (wide_got.isnan() & wide_want.isnan())

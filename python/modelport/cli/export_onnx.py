@@ -37,6 +37,7 @@ def run(args: Any, console: Console) -> bool:
             program.save(staging.folder / staging.name)
             if not staging.single:
                 _copy_companions(folder, staging.folder)
+        _note_infinities(console, program)
         report = None
         if not args.no_check:
             with console.stage("check"):
@@ -84,6 +85,17 @@ def _program(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
     with console.stage("lower"):
         program = OnnxProgram(captured, config, opset)
     return program, loading
+
+
+def _note_infinities(console: Console, program: Any) -> None:
+    """Weights that do not fit into fp16: the model has the same infinities there, so that a check does not see them."""
+    import torch
+
+    halves = {name: w for name, w in _weights(program).items() if w.dtype == torch.float16}
+    lost = [name for name, weight in halves.items() if bool(weight.isinf().any())]
+    if lost:
+        more = f" and {len(lost) - 4} more" if len(lost) > 4 else ""
+        console.note(f"values too large for fp16 are infinite in {', '.join(lost[:4])}{more}; --dtype bf16 has room")
 
 
 def _weights(program: Any) -> dict[str, Any]:

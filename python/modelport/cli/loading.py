@@ -10,7 +10,7 @@ import torch
 from ..capturing import capture
 from ..checking.eager import load_model, quiet_transformers, read_preprocessor
 from ..checkpoint import Checkpoint, read_config
-from ..errors import problem
+from ..errors import ExportError, problem
 from ..exporters.prepare import cast_leaf_tensors
 from ..inputs import example_inputs, model_class
 
@@ -41,9 +41,20 @@ class Loading:
         self.inputs = self._example(self.cls, self.config)
         dtype = self.dtype or getattr(self.config, "dtype", None) or torch.float32
         cast_leaf_tensors(self.inputs, dtype=dtype, device=torch.device("cpu"))
-        captured = capture(self.folder, self.inputs, model_class=self.cls, dtype=self.dtype, **options)
+        try:
+            captured = capture(self.folder, self.inputs, model_class=self.cls, dtype=self.dtype, **options)
+        except ExportError as error:
+            raise self._of_another_class(error) from error.__cause__
         captured.origin = {"model_class": self.cls.__name__} | ({} if args.dtype is None else {"dtype": args.dtype})
         return captured
+
+    def _of_another_class(self, error: ExportError) -> ExportError:
+        """A checkpoint that lacks weights of a class that the user chose: a way out that the command line has."""
+        if error.code != "E0104" or self.args.task is None:
+            return error
+        way = f"leave out --task {self.args.task}: the checkpoint was saved from {self.written.get('architectures')}"
+        first, *rest = error.diagnostics
+        return ExportError(f"{error}\n   way out   {way}", [first | {"ways_out": [*first["ways_out"], way]}, *rest])
 
     def model(self) -> Any:
         """The model as transformers loads it: what values are compared with."""

@@ -1,0 +1,179 @@
+"""Python that pins sizes when taken literally: conversions of sizes, loops over items and over time."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import pytest
+import torch
+
+import modelport
+from modelport import packed_items, scans, vision_positions
+
+
+def captured(function: Any, *tensors: torch.Tensor) -> modelport.Captured:
+    return modelport.capture(function, tensors, dynamic=True)
+
+
+def assert_same(graph: modelport.Captured, function: Any, *tensors: torch.Tensor) -> None:
+    with torch.no_grad():
+        torch.testing.assert_close(graph.run(*tensors), function(*tensors))
+
+
+def test_int_and_len_of_a_size_leave_it_symbolic_and_are_the_builtins_again_afterwards() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        half = int(x.shape[1] / 2)
+        assert isinstance(3, int)
+        return x[:, :half].reshape(len(x) * half)
+
+    graph = captured(function, torch.randn(3, 8))
+    assert_same(graph, function, torch.randn(5, 11))
+    assert int is builtins.int and "int" not in globals() and "len" not in globals()
+
+
+def test_min_of_a_size_is_an_expression() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x.topk(min(4, x.shape[0]), dim=0).values
+
+    graph = captured(function, torch.randn(9, 2))
+    assert_same(graph, function, torch.randn(3, 2))
+    assert_same(graph, function, torch.randn(20, 2))
+
+
+def test_a_range_over_blocks_pins_the_number_of_blocks_and_not_the_size() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x[start : start + 16] * start for start in range(0, x.shape[0], 16)])
+
+    graph = captured(function, torch.randn(20, 2))
+    assert_same(graph, function, torch.randn(29, 2))
+    with pytest.raises(modelport.ExportError, match="E0304"):
+        graph.run(torch.randn(40, 2))
+
+
+def test_rows_that_only_come_together_again_stay_one_tensor() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.cat(list(x), dim=0)
+
+    assert_same(captured(function, torch.randn(3, 4, 2)), function, torch.randn(5, 4, 2))
+
+
+def split_and_attend(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    pieces = torch.split(x, lengths.tolist(), dim=2)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return torch.cat([attend(piece, piece, piece) for piece in pieces], dim=2)
+
+
+def test_attention_within_pieces_of_any_number_is_one_attention_with_a_mask() -> None:
+    graph = captured(split_and_attend, torch.randn(1, 2, 9, 4), torch.tensor([2, 4, 3]))
+    assert_same(graph, split_and_attend, torch.randn(1, 2, 12, 4), torch.tensor([5, 1, 4, 2]))
+
+
+def test_a_loop_whose_pieces_matter_otherwise_is_unrolled_and_right() -> None:
+    def function(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        return torch.cat([piece - piece.mean(0) for piece in torch.split(x, lengths.tolist())])
+
+    graph = captured(function, torch.randn(9, 4), torch.tensor([2, 4, 3]))
+    assert_same(graph, function, torch.randn(11, 4), torch.tensor([5, 2, 4]))
+    with pytest.raises(modelport.ExportError, match="E0304"):
+        graph.run(torch.randn(9, 4), torch.tensor([4, 5]))
+
+
+def test_a_bound_that_holds_for_a_while_is_not_dropped_after_one_try() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.shape[0] < 12 else x + 2
+
+    graph = captured(function, torch.randn(5))
+    assert_same(graph, function, torch.randn(11))
+    with pytest.raises(modelport.ExportError, match="E0304"):
+        graph.run(torch.randn(12))
+
+
+def test_the_graph_of_another_size_keeps_the_bounds_that_were_found_before() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        windows = x.shape[0] // 4
+        if windows == 0:
+            return x.sum() * 2
+        y = x[: windows * 4].reshape(windows, 4).clone()
+        if windows > 1:
+            y[1:] += y[:-1].clone()
+        return y.sum()
+
+    graph = captured(function, torch.randn(6))
+    assert_same(graph, function, torch.randn(6))
+    assert_same(graph, function, torch.randn(21))
+    with pytest.raises(modelport.ExportError, match="E0304"):
+        graph.run(torch.randn(3))
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 100])
+def test_a_scan_in_doubling_steps_is_the_recurrence(length: int) -> None:
+    gate, x = torch.rand(2, length, 3), torch.randn(2, length, 3)
+
+    def scan(gate: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return scans.associative_scan(torch.sum)(scans._follow, (gate, x), 1)[1]
+
+    state, states = torch.zeros(2, 3), []
+    for t in range(length):
+        state = gate[:, t] * state + x[:, t]
+        states.append(state)
+    want = torch.stack(states, 1)
+    torch.testing.assert_close(scan(gate, x), want)
+    graph = captured(scan, torch.rand(2, 5, 3), torch.randn(2, 5, 3))
+    torch.testing.assert_close(graph.run(gate, x), want)
+
+
+GRIDS = [torch.tensor([[1, 4, 6], [3, 8, 4], [1, 2, 2]]), torch.tensor([[2, 10, 12]])]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("with_time", [False, True])
+def test_positions_of_patches_are_those_of_transformers(grid: torch.Tensor, with_time: bool) -> None:
+    from transformers import vision_utils
+
+    ours = vision_positions.vision_position_ids(vision_utils.get_vision_position_ids)
+    want = vision_utils.get_vision_position_ids(grid, 2, with_time)
+    assert torch.equal(ours(grid, 2, with_time), want)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_windows_of_patches_are_those_of_transformers(grid: torch.Tensor) -> None:
+    from transformers import vision_utils
+
+    ours = vision_positions.window_index(vision_utils.get_vision_window_index)
+    for got, want in zip(ours(grid, 2, 8, 2), vision_utils.get_vision_window_index(grid, 2, 8, 2), strict=True):
+        assert torch.equal(got, want)
+
+
+def test_places_of_items_that_lie_one_after_the_other() -> None:
+    item, place = packed_items.places(torch.tensor([2, 0, 3]))
+    assert item.tolist() == [0, 0, 2, 2, 2]
+    assert place.tolist() == [0, 1, 0, 1, 2]
+
+
+ROPE_MODELS = [("qwen2_vl", "Qwen2VLModel"), ("qwen3_vl_moe", "Qwen3VLMoeModel"), ("qwen2_5_vl", "Qwen2_5_VLModel")]
+
+
+@pytest.mark.parametrize(("family", "name"), ROPE_MODELS)
+def test_positions_of_text_images_and_videos_are_those_of_transformers(family: str, name: str) -> None:
+    import importlib
+    from types import SimpleNamespace
+
+    cls = getattr(importlib.import_module(f"transformers.models.{family}.modeling_{family}"), name)
+    vision = SimpleNamespace(spatial_merge_size=2, tokens_per_second=3) if family == "qwen2_5_vl" else None
+    vision = vision or SimpleNamespace(spatial_merge_size=2)
+    model = SimpleNamespace(config=SimpleNamespace(vision_config=vision))
+    model.get_vision_position_ids = lambda *args, **kwargs: cls.get_vision_position_ids(model, *args, **kwargs)
+    text, image, video = [0, 0, 0], [1] * 6, [2] * 2
+    frames = [*video, 0, *video] if family == "qwen3_vl_moe" else [*video, *video]
+    first = [*text, *image, 0, *frames]
+    second = [*image, 0, *text]
+    padding = [0] * (len(first) - len(second))
+    kinds = torch.tensor([first, padding + second])
+    mask = torch.tensor([[1] * len(first), [0] * len(padding) + [1] * len(second)])
+    images, videos = torch.tensor([[1, 4, 6], [1, 6, 4]]), torch.tensor([[2, 2, 4]])
+    inputs = {"image_grid_thw": images, "video_grid_thw": videos, "attention_mask": mask}
+    want = cls.get_rope_index(model, kinds, kinds, **inputs)
+    got = vision_positions.rope_index(cls.get_rope_index)(model, kinds, kinds, **inputs)
+    for g, w in zip(got, want, strict=True):
+        assert torch.equal(g, w)
