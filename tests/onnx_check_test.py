@@ -165,6 +165,37 @@ def test_an_output_that_is_missing_or_too_many_differs(tmp_path: Path) -> None:
     assert {row.what for row in report.rows if not row.ok} == {"is missing", "is no output of the model"}
 
 
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("width%4 == 0", True),
+        ("width//2 + 1 > max(height, 3)", False),
+        ("not (width == 8 and height < 5) or -width*2 >= 0", False),
+        ("other == 3", None),
+        ("__import__('os')", None),
+        ("width %", None),
+        ("width % 0 == 1", None),
+    ],
+)
+def test_conditions_of_the_file_are_understood(condition: str, holds: bool | None) -> None:
+    from modelport.checking.guards import holds as found
+
+    assert found(condition, {"width": 8, "height": 5 if "//" in condition else 4}) is holds
+
+
+def test_a_condition_of_the_file_excuses_values_that_differ(tmp_path: Path) -> None:
+    model, _, path = exported("bert", tmp_path)
+    proto = onnx.load(path)
+    onnx.helper.set_model_props(proto, {"modelport.guards": '["sequence_length%2 == 1", "batch < 3"]'})
+    onnx.save(proto, path)
+    assert len({row.size for row in modelport.check(path, model).rows}) == 4
+    with torch.no_grad():
+        model.bert.embeddings.word_embeddings.weight[:, :5] += 1
+    report = modelport.check(path, model)
+    assert not report.ok and {row.size for row in report.rows} == {"example", "batch 1"}
+    assert "exported for sizes with batch < 3" in str(report)
+
+
 NAN, INF = float("nan"), float("inf")
 
 

@@ -12,7 +12,14 @@ from typing import Any
 import torch
 
 from .exporters.patches import patch_attribute
-from .packed_items import audio_windows, merged_projection, time_slices, unshuffled
+from .packed_items import (
+    audio_windows,
+    merged_patches,
+    merged_projection,
+    packed_patches,
+    time_slices,
+    unshuffled,
+)
 from .scans import associative_scan, linear_scan, not_exporting
 from .vision_positions import rope_index, vision_position_ids, window_index
 
@@ -23,7 +30,25 @@ def patched_models(module: torch.nn.Module | None) -> Iterator[None]:
     with ExitStack() as stack:
         for owner, name, factory in _wanted(module):
             stack.enter_context(patch_attribute(owner, name, factory))
+        for cls in {type(child) for child in module.modules()} if module is not None else ():
+            if cls.__name__ in _DECORATED:
+                stack.enter_context(_inside_changed(cls, *_DECORATED[cls.__name__]))
         yield
+
+
+@contextmanager
+def _inside_changed(cls: type, name: str, factory: Callable[[Any], Any]) -> Iterator[None]:
+    """Replaces a method below its decorators: what the innermost of them calls."""
+    holder = getattr(cls, name)
+    while hasattr(holder.__wrapped__, "__wrapped__"):
+        holder = holder.__wrapped__
+    inner = holder.__wrapped__
+    cell = next(c for c in holder.__closure__ or () if c.cell_contents is inner)
+    cell.cell_contents = factory(inner)
+    try:
+        yield
+    finally:
+        cell.cell_contents = inner
 
 
 def _wanted(module: torch.nn.Module | None) -> Iterator[tuple[Any, str, Callable[[Any], Any]]]:
@@ -80,10 +105,13 @@ _FUNCTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 # Methods that go through images or time in Python.
 _METHODS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "Ernie4_5_VLMoeVariableResolutionResamplerModel": ("_temporal_slicing", time_slices),
+    "Mistral3PatchMerger": ("forward", merged_patches),
     "PaddleOCRProjector": ("forward", merged_projection),
     "RecurrentGemmaRglru": ("_rnn_scan", linear_scan),
     "VideoLlama3VisionModel": ("pixel_unshuffle", unshuffled),
 }
+# The same under decorators of transformers, which stay in place.
+_DECORATED: dict[str, tuple[str, Callable[[Any], Any]]] = {"PixtralVisionModel": ("forward", packed_patches)}
 # Models whose get_rope_index is the one of Qwen2-VL, up to how they count time.
 _ROPE_INDEX = frozenset(
     (

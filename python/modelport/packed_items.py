@@ -108,3 +108,43 @@ def time_slices(_original: Any) -> Callable[..., Any]:
         return torch.concat([hidden_states[begin + even * size], hidden_states[begin + odd * size]], dim=-1)
 
     return _temporal_slicing
+
+
+def packed_patches(original: Callable[..., Any]) -> Callable[..., Any]:
+    """For the inside of a vision model that cuts each image to its size and attends within images."""
+
+    def forward(self: Any, pixel_values: torch.Tensor, image_sizes: Any = None, **kwargs: Any) -> Any:
+        patches = self.patch_conv(pixel_values.to(self.patch_conv.weight.dtype))
+        if image_sizes is None:
+            inside = torch.ones_like(patches[:, 0], dtype=torch.bool)
+        else:
+            counts = torch.as_tensor(image_sizes, device=patches.device) // self.patch_size
+            rows = torch.arange(patches.shape[2], device=patches.device)[None, :, None]
+            columns = torch.arange(patches.shape[3], device=patches.device)
+            inside = (rows < counts[:, 0, None, None]) & (columns < counts[:, 1, None, None])
+        image, row, column = inside.nonzero(as_tuple=True)
+        packed = self.ln_pre(patches.permute(0, 2, 3, 1)[image, row, column].unsqueeze(0))
+        positions = self.patch_positional_embedding(packed, torch.stack([row, column], dim=-1))
+        same_image = image[:, None] == image[None, :]
+        mask = torch.zeros_like(same_image, dtype=packed.dtype)
+        mask = mask.masked_fill(~same_image, torch.finfo(packed.dtype).min)[None, None]
+        return self.transformer(packed, attention_mask=mask, position_embeddings=positions, **kwargs)
+
+    return forward
+
+
+def merged_patches(_original: Any) -> Callable[..., Any]:
+    """For the forward of a merger that maps blocks of patches, the patches of a channel side by side."""
+
+    def forward(self: Any, image_features: torch.Tensor, image_sizes: Any) -> torch.Tensor:
+        merge, channels = self.spatial_merge_size, image_features.shape[-1]
+        counts = torch.as_tensor(image_sizes, device=image_features.device) // self.patch_size
+        whole = counts // merge * merge  # rows and columns that do not fill a block are left out
+        image, rank = places(whole.prod(-1))
+        grid = torch.cat([torch.ones_like(whole[:, :1]), whole], dim=1)
+        _, row, column = blocks(rank, grid[image], merge)
+        source = begins(counts.prod(-1))[image] + row * counts[image, 1] + column
+        blocked = image_features[source].reshape(-1, merge * merge, channels)
+        return self.merging_layer(blocked.transpose(1, 2).reshape(-1, channels * merge * merge))
+
+    return forward

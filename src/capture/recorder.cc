@@ -136,10 +136,9 @@ std::optional<at::Tensor> Recorder::result_without_data(const std::vector<ir::Na
   for (const shape::Int& size : type.shape) sizes.push_back(session_.dims().hint(size));
   const at::Tensor result = shape_only_result(facts_, real, sizes, to_torch(type.dtype));
   const bool strided = facts_.name == "aten.as_strided";
-  const ir::NodeId node =
-      session_.graph().add_node(facts_.name, strided ? in_memory_order(args, real[0].toTensor()) : args,
-                                std::move(types),
-                                session_.graph().add_place(place_.where, place_.module_path));
+  const ir::NodeId node = session_.graph().add_node(
+      facts_.name, strided ? in_memory_order(args, real[0].toTensor()) : args, std::move(types),
+      session_.graph().add_place(place_.where, place_.module_path));
   return session_.wrap(result, session_.graph().node(node).results[0]);
 }
 
@@ -168,10 +167,9 @@ void Recorder::record() {
   std::vector<ir::Type> types = infer(args, flat);
   if (!facts_.writes) check_rule(types, flat);
   const bool strided = facts_.name == "aten.as_strided";
-  const ir::NodeId node =
-      session_.graph().add_node(facts_.name, strided ? in_memory_order(args, real[0].toTensor()) : args,
-                                std::move(types),
-                                session_.graph().add_place(place_.where, place_.module_path));
+  const ir::NodeId node = session_.graph().add_node(
+      facts_.name, strided ? in_memory_order(args, real[0].toTensor()) : args, std::move(types),
+      session_.graph().add_place(place_.where, place_.module_path));
   if (facts_.writes) return finish_writes(real, session_.graph().node(node).results);
 
   std::size_t next = 0;

@@ -27,8 +27,8 @@ class Recorder {
   void copy();
   void size();
   void reshape_self();
-  /// `as_strided` reads memory: its operand with the axes in the order that they have there, so that
-  /// the node means the same for those who know no strides.
+  /// `as_strided` reads memory: its operand with the axes in the order that they have there, so
+  /// that the node means the same for those who know no strides.
   std::vector<ir::NamedArg> in_memory_order(std::vector<ir::NamedArg> args, const at::Tensor& real);
   [[noreturn]] void refuse();
 

@@ -71,7 +71,8 @@ std::vector<ir::NamedArg> Recorder::in_memory_order(std::vector<ir::NamedArg> ar
       type.shape[i] = sizes[static_cast<std::size_t>(order[i])];
       dims.push_back({Int(order[i])});
     }
-    named.arg = {session_.add_node("aten.permute", {{"self", {self}}, {"dims", {std::move(dims)}}}, type)};
+    named.arg = {
+        session_.add_node("aten.permute", {{"self", {self}}, {"dims", {std::move(dims)}}}, type)};
   }
   return args;
 }

@@ -56,8 +56,7 @@ Values Lower::lower_as(std::string_view name, std::vector<ir::NamedArg> args) {
   if (op == nullptr) throw InternalError(fmt::format("there is no row for {}", name));
   const ir::Place& where = graph_.place(place_);
   const std::vector<ir::Type> types =
-      infer(*op, args,
-            {.graph = graph_, .dims = dims_, .place = {where.where, where.module_path}});
+      infer(*op, args, {.graph = graph_, .dims = dims_, .place = {where.where, where.module_path}});
   return lower(*op, args, types, place_);
 }
 

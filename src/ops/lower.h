@@ -86,18 +86,18 @@ class Lower {
                  const std::vector<double>& values);
   Value constant_ints(Dtype dtype, const std::vector<std::int64_t>& shape,
                       const std::vector<std::int64_t>& values);
-  Value size(const Int& x) { return numbers_.size(x); }            // i64[1]
+  Value size(const Int& x) { return numbers_.size(x); }              // i64[1]
   Value sizes(const Shape& shape) { return numbers_.sizes(shape); }  // i64[n]
-  Value scalar(const Int& x);                                      // i64[]
+  Value scalar(const Int& x);                                        // i64[]
   LowerNumbers& numbers() { return numbers_; }
   /// Whether the size is at least `least` for every admissible input.
   bool surely_at_least(const Int& size, std::int64_t least) const;
 
   // --- what most cells need ---------------------------------------------------------------------
   Value cast(Value x, Dtype dtype);
-  Value unary(std::string_view op, Value x);               // type of x
-  Value binary(std::string_view op, Value a, Value b);     // Add, Mul ...: type of a
-  Value compare(std::string_view op, Value a, Value b);    // Equal, Less ...: bool
+  Value unary(std::string_view op, Value x);             // type of x
+  Value binary(std::string_view op, Value a, Value b);   // Add, Mul ...: type of a
+  Value compare(std::string_view op, Value a, Value b);  // Equal, Less ...: bool
   Value logical_not(Value x);
   Value where(Value condition, Value a, Value b);
   Value add(Value a, Value b) { return binary("Add", a, b); }
@@ -122,9 +122,10 @@ class Lower {
   /// A tensor of this shape, all `value` (which has no axes).
   Value filled(Value value, const Shape& shape);
 
-  // --- complex numbers: pairs of reals along a last axis of 2 -------------------------------------
-  Value as_pairs(Value complex);    // c64[...] -> f32[..., 2]
-  Value from_pairs(Value pairs);    // f32[..., 2] -> c64[...]
+  // --- complex numbers: pairs of reals along a last axis of 2
+  // -------------------------------------
+  Value as_pairs(Value complex);  // c64[...] -> f32[..., 2]
+  Value from_pairs(Value pairs);  // f32[..., 2] -> c64[...]
   Value real_part(Value complex);
   Value imaginary_part(Value complex);
   Value make_complex(Value real, Value imaginary);

@@ -33,7 +33,8 @@ Value Lower::emit(std::string_view op, const Values& inputs, const Attributes& a
   return emit_many(op, inputs, attributes, {std::move(type)})[0];
 }
 
-// --- constants ------------------------------------------------------------------------------------
+// --- constants
+// ------------------------------------------------------------------------------------
 
 Value Lower::constant(Dtype dtype, const std::vector<std::int64_t>& shape,
                       const std::vector<double>& values) {
@@ -68,7 +69,8 @@ Value Lower::ints(const std::vector<std::int64_t>& numbers) {
 }
 
 Value Lower::number(double value, Dtype dtype) {
-  if (is_complex(dtype)) return make_complex(number(value, to_real(dtype)), number(0.0, to_real(dtype)));
+  if (is_complex(dtype))
+    return make_complex(number(value, to_real(dtype)), number(0.0, to_real(dtype)));
   if (is_floating(dtype)) return constant(dtype, {}, {value});
   if (dtype == Dtype::boolean) return constant_ints(dtype, {}, {value != 0 ? 1 : 0});
   return constant_ints(dtype, {}, {static_cast<std::int64_t>(value)});
@@ -84,7 +86,8 @@ Value Lower::scalar(const Int& x) {
   return squeeze(size(x), {0});
 }
 
-// --- arithmetic -----------------------------------------------------------------------------------
+// --- arithmetic
+// -----------------------------------------------------------------------------------
 
 Shape Lower::broadcast_shape(const Shape& a, const Shape& b) const {
   const Shape& longer = a.size() >= b.size() ? a : b;
@@ -157,7 +160,8 @@ Value Lower::reduce(std::string_view op, Value x, const std::vector<std::int64_t
   const ir::TensorType type{own, ops::reduce(shape(x), axes, keepdim)};
   const Attribute keep{"keepdims", {Int(keepdim ? 1 : 0)}};
   // Axes were attributes before opset 18, but for ReduceSum.
-  if (opset() < 18 && op != "ReduceSum") return emit(op, {x}, {{"axes", int_list(axes)}, keep}, type);
+  if (opset() < 18 && op != "ReduceSum")
+    return emit(op, {x}, {{"axes", int_list(axes)}, keep}, type);
   return emit(op, {x, ints(axes)}, {keep}, type);
 }
 
@@ -176,7 +180,8 @@ Value Lower::matmul(Value a, Value b) {
   return emit("MatMul", {a, b}, {}, {dtype(a), std::move(result)});
 }
 
-// --- shapes ---------------------------------------------------------------------------------------
+// --- shapes
+// ---------------------------------------------------------------------------------------
 
 Value Lower::reshape(Value x, const Shape& target) {
   if (shape(x) == target) return x;
@@ -207,7 +212,8 @@ Value Lower::reshape(Value x, const Shape& target) {
     std::optional<std::size_t> hole;
     for (std::size_t i = 0; i < target.size(); ++i) {
       asked[i] = plain[i] == -1 ? target[i] : Int(plain[i]);
-      if (plain[i] == -1 && (!hole || (asked[*hole].as_symbol() && !target[i].as_symbol()))) hole = i;
+      if (plain[i] == -1 && (!hole || (asked[*hole].as_symbol() && !target[i].as_symbol())))
+        hole = i;
     }
     asked[*hole] = -1;
     return emit("Reshape", {x, sizes(asked)}, {}, type);
@@ -271,7 +277,8 @@ Value Lower::squeeze(Value x, const std::vector<std::int64_t>& axes) {
   if (is_complex(dtype(x))) return from_pairs(squeeze(as_pairs(x), axes));
   Shape result;
   for (std::int64_t i = 0; i < rank(x); ++i) {
-    if (std::ranges::find(axes, i) == axes.end()) result.push_back(shape(x)[static_cast<std::size_t>(i)]);
+    if (std::ranges::find(axes, i) == axes.end())
+      result.push_back(shape(x)[static_cast<std::size_t>(i)]);
   }
   return emit("Squeeze", {x, ints(axes)}, {}, {dtype(x), std::move(result)});
 }
@@ -314,7 +321,8 @@ Value Lower::gather(Value x, Value indices, std::int64_t axis) {
 }
 
 Value Lower::range(const Int& n) {
-  return emit("Range", {number(std::int64_t{0}, Dtype::i64), scalar(n), number(std::int64_t{1}, Dtype::i64)},
+  return emit("Range",
+              {number(std::int64_t{0}, Dtype::i64), scalar(n), number(std::int64_t{1}, Dtype::i64)},
               {}, {Dtype::i64, {n}});
 }
 
@@ -323,7 +331,8 @@ Value Lower::filled(Value value, const Shape& shape) {
   return expand(value, shape);
 }
 
-// --- complex numbers ------------------------------------------------------------------------------
+// --- complex numbers
+// ------------------------------------------------------------------------------
 
 Value Lower::as_pairs(Value x) {
   if (const auto known = pairs_of_.find(x.index); known != pairs_of_.end()) return known->second;
@@ -333,13 +342,16 @@ Value Lower::as_pairs(Value x) {
 }
 
 Value Lower::from_pairs(Value pairs) {
-  const Value x = emit("FromPairs", {pairs}, {},
-                       {to_complex(dtype(pairs)), Shape(shape(pairs).begin(), shape(pairs).end() - 1)});
+  const Value x =
+      emit("FromPairs", {pairs}, {},
+           {to_complex(dtype(pairs)), Shape(shape(pairs).begin(), shape(pairs).end() - 1)});
   pairs_of_.emplace(x.index, pairs);
   return x;
 }
 
-Value Lower::real_part(Value x) { return gather(as_pairs(x), number(std::int64_t{0}, Dtype::i64), rank(x)); }
+Value Lower::real_part(Value x) {
+  return gather(as_pairs(x), number(std::int64_t{0}, Dtype::i64), rank(x));
+}
 Value Lower::imaginary_part(Value x) {
   return gather(as_pairs(x), number(std::int64_t{1}, Dtype::i64), rank(x));
 }

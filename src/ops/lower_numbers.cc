@@ -122,7 +122,8 @@ void LowerNumbers::learn_sizes(ir::ValueId tensor, const std::vector<Int>& shape
     std::set<std::string, std::less<>> symbols;
     shape::collect_symbols(size, symbols);
     for (const std::string& symbol : symbols) {
-      if (!knows(symbol) && linear_in(size, symbol)) sources_.emplace(symbol, Source{tensor, at, size});
+      if (!knows(symbol) && linear_in(size, symbol))
+        sources_.emplace(symbol, Source{tensor, at, size});
     }
   }
 }
@@ -159,9 +160,8 @@ ir::ValueId LowerNumbers::size(const Int& x) {
   if (const auto number = x.constant()) return lower_.ints({*number});
   if (const auto known = known_.find(x); known != known_.end()) return known->second;
   const Source* source = lone_source(x);
-  const ir::ValueId value = source != nullptr
-                                ? read(source->tensor, source->axis, source->axis + 1)
-                                : compute(shape::tree(x), &x);
+  const ir::ValueId value = source != nullptr ? read(source->tensor, source->axis, source->axis + 1)
+                                              : compute(shape::tree(x), &x);
   known_.emplace(x, value);
   return value;
 }
@@ -315,7 +315,8 @@ ir::ValueId LowerNumbers::real(const Real& x) {
     // onnxruntime has these for f32 alone.
     constexpr std::array kSingle{Real::Op::cos, Real::Op::tan, Real::Op::log2};
     if (std::ranges::find(kSingle, node.op) != kSingle.end() && node.op != Real::Op::log2)
-      return lower_.cast(lower_.unary(function(node.op), lower_.cast(result, Dtype::f32)), Dtype::f64);
+      return lower_.cast(lower_.unary(function(node.op), lower_.cast(result, Dtype::f32)),
+                         Dtype::f64);
     result = lower_.unary(function(node.op), result);
     if (node.op == Real::Op::log2)
       result = lower_.mul(result, lower_.constant(Dtype::f64, {1}, {1.4426950408889634}));

@@ -24,10 +24,10 @@ class LowerNumbers {
   void learn_number(const ir::ScalarType& symbol, ir::ValueId tensor);
   bool knows(std::string_view symbol) const;
 
-  ir::ValueId size(const shape::Int& x);                        // i64[1]
-  ir::ValueId sizes(const std::vector<shape::Int>& shape);      // i64[n]
-  ir::ValueId real(const shape::Real& x);                       // f64[1]
-  ir::ValueId truth(const shape::Bool& x);                      // bool[1]
+  ir::ValueId size(const shape::Int& x);                    // i64[1]
+  ir::ValueId sizes(const std::vector<shape::Int>& shape);  // i64[n]
+  ir::ValueId real(const shape::Real& x);                   // f64[1]
+  ir::ValueId truth(const shape::Bool& x);                  // bool[1]
 
  private:
   struct Source {

@@ -67,9 +67,10 @@ Value kept_apart(Lower& l, Value x) {
   if (inputs.size() != 3 || pad.find("mode") != nullptr) return x;
   std::vector<std::int64_t> axes(l.shape(x).size());
   std::iota(axes.begin(), axes.end(), 0);
-  return l.emit("Pad",
-                {*inputs[0].get<Value>(), *inputs[1].get<Value>(), *inputs[2].get<Value>(), l.ints(axes)},
-                {}, l.type(x));
+  return l.emit(
+      "Pad",
+      {*inputs[0].get<Value>(), *inputs[1].get<Value>(), *inputs[2].get<Value>(), l.ints(axes)}, {},
+      l.type(x));
 }
 
 Values pooled_most(Lower& l, Batched x, const Attributes& attributes, std::size_t axes) {

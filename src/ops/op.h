@@ -1,5 +1,5 @@
-// One operator, one row: its schema, the rule for the type of its results, what each target makes of
-// it, and calls that the parity tests are made from.
+// One operator, one row: its schema, the rule for the type of its results, what each target makes
+// of it, and calls that the parity tests are made from.
 #pragma once
 
 #include <span>
@@ -21,11 +21,10 @@ struct OnnxCell {
   Function lower = nullptr;
   std::string_view op;      // instead of a function: this operator, on the operands as they come
   std::string_view reason;  // instead of both: why there is no way
-  constexpr bool filled() const {
-    return lower != nullptr || !op.empty() || !reason.empty();
-  }
+  constexpr bool filled() const { return lower != nullptr || !op.empty() || !reason.empty(); }
 };
-/// One operator of ONNX on the tensor operands in the order of the schema, all of the result's type.
+/// One operator of ONNX on the tensor operands in the order of the schema, all of the result's
+/// type.
 constexpr OnnxCell direct(std::string_view op) { return {.op = op}; }
 constexpr OnnxCell custom(OnnxCell::Function function) { return {.lower = function}; }
 constexpr OnnxCell refuse(std::string_view reason) { return {.reason = reason}; }

@@ -212,8 +212,9 @@ Int slice_length(Call& call, const Int& size, const std::optional<Int>& start,
   return step == Int(1) ? span : shape::ceil_div(span, step);
 }
 
-/// view(batch, -1) of a tensor whose first size is another symbol that was as long: that the two are
-/// one is what the model means, and all that keeps a quotient of symbols out of every later size.
+/// view(batch, -1) of a tensor whose first size is another symbol that was as long: that the two
+/// are one is what the model means, and all that keeps a quotient of symbols out of every later
+/// size.
 static void unify_leading(Call& call, const Shape& sizes, const Shape& from) {
   for (std::size_t i = 0; i < std::min(sizes.size(), from.size()); ++i) {
     if (sizes[i] == from[i]) continue;

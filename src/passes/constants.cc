@@ -42,9 +42,8 @@ void make_constant(ir::Node& node, const Constant& constant) {
   for (const std::int64_t number : constant.integers) values.push_back({shape::Int(number)});
   for (const double number : constant.reals) values.push_back({number});
   node.op = "onnx.Constant";
-  node.args = {{"dtype", {constant.dtype}},
-               {"shape", {std::move(shape)}},
-               {"values", {std::move(values)}}};
+  node.args = {
+      {"dtype", {constant.dtype}}, {"shape", {std::move(shape)}}, {"values", {std::move(values)}}};
 }
 
 }  // namespace modelport::passes

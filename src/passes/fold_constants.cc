@@ -21,9 +21,12 @@ double rounded(Dtype dtype, double x) {
 
 std::optional<std::int64_t> integer_result(std::string_view op, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
-  if (op == "onnx.Add") return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-  if (op == "onnx.Sub") return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
-  if (op == "onnx.Mul") return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+  if (op == "onnx.Add")
+    return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+  if (op == "onnx.Sub")
+    return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional(result);
+  if (op == "onnx.Mul")
+    return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
   if (op == "onnx.Div" && b > 0) return a / b;
   return std::nullopt;
 }
@@ -84,7 +87,8 @@ class Folder {
         if (!(std::abs(a.reals[i]) < 2e9)) return std::nullopt;
         result.integers.push_back(static_cast<std::int64_t>(a.reals[i]));
       } else {
-        if (byte_size(to) < 8 && std::abs(a.integers[i]) > 127 && byte_size(to) < byte_size(a.dtype) &&
+        if (byte_size(to) < 8 && std::abs(a.integers[i]) > 127 &&
+            byte_size(to) < byte_size(a.dtype) &&
             (byte_size(to) != 4 || std::abs(a.integers[i]) > INT32_MAX))
           return std::nullopt;
         result.integers.push_back(a.integers[i]);
@@ -93,7 +97,8 @@ class Folder {
     return result;
   }
 
-  static std::optional<Constant> repeated(const Constant& a, const std::vector<std::int64_t>& shape) {
+  static std::optional<Constant> repeated(const Constant& a,
+                                          const std::vector<std::int64_t>& shape) {
     std::size_t count = 1;
     for (const std::int64_t size : shape) count *= static_cast<std::size_t>(size);
     if (count == 0 || count > 16) return std::nullopt;
@@ -107,7 +112,8 @@ class Folder {
   }
 
   /// Lists put after one another; anything with more axes is left alone.
-  std::optional<Constant> joined(const ir::Node& node, const std::vector<std::int64_t>& shape) const {
+  std::optional<Constant> joined(const ir::Node& node,
+                                 const std::vector<std::int64_t>& shape) const {
     if (shape.size() != 1) return std::nullopt;
     Constant result;
     for (std::size_t i = 0; i < input_count(node); ++i) {
@@ -122,10 +128,12 @@ class Folder {
   }
 
   /// Of tensors of one shape, or with one number on a side.
-  static std::optional<Constant> arithmetic(std::string_view op, const Constant& a, const Constant& b,
+  static std::optional<Constant> arithmetic(std::string_view op, const Constant& a,
+                                            const Constant& b,
                                             const std::vector<std::int64_t>& shape) {
     const std::size_t count = std::max(a.size(), b.size());
-    const bool fits = (a.size() == count || a.size() == 1) && (b.size() == count || b.size() == 1) &&
+    const bool fits = (a.size() == count || a.size() == 1) &&
+                      (b.size() == count || b.size() == 1) &&
                       (a.size() == 1 || b.size() == 1 || a.shape == b.shape);
     if (!fits || a.dtype == Dtype::boolean) return std::nullopt;
     Constant result{.dtype = a.dtype, .shape = shape, .integers = {}, .reals = {}};
@@ -138,7 +146,8 @@ class Folder {
         result.reals.push_back(rounded(a.dtype, *number));
       } else {
         const auto number = integer_result(op, a.integers[left], b.integers[right]);
-        if (!number || (a.dtype == Dtype::i32 && std::abs(*number) > INT32_MAX)) return std::nullopt;
+        if (!number || (a.dtype == Dtype::i32 && std::abs(*number) > INT32_MAX))
+          return std::nullopt;
         result.integers.push_back(*number);
       }
     }

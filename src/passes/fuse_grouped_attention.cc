@@ -15,8 +15,10 @@ struct Repeated {
 std::optional<Repeated> repeated(const Match& match, ir::ValueId id) {
   const ir::Node* merged = match.made_by(id, "aten.reshape");
   if (merged == nullptr) merged = match.made_by(id, "aten.view");
-  const ir::Node* grown = merged == nullptr ? nullptr : match.made_by(*merged, "self", "aten.expand");
-  const ir::Node* opened = grown == nullptr ? nullptr : match.made_by(*grown, "self", "aten.unsqueeze");
+  const ir::Node* grown =
+      merged == nullptr ? nullptr : match.made_by(*merged, "self", "aten.expand");
+  const ir::Node* opened =
+      grown == nullptr ? nullptr : match.made_by(*grown, "self", "aten.unsqueeze");
   const auto heads = opened == nullptr ? std::nullopt : match.value(*opened, "self");
   if (!heads || match.type(*heads).shape.size() != 4 || match.number(*opened, "dim") != 2.0)
     return std::nullopt;
@@ -43,7 +45,8 @@ void fuse_grouped_attention(ir::Graph& graph) {
   const Match match(graph);
   for (std::uint32_t i = 0; i < graph.nodes().size(); ++i) {
     ir::Node& node = graph.node({i});
-    if (node.op != "aten.scaled_dot_product_attention" || match.is_true(node, "enable_gqa")) continue;
+    if (node.op != "aten.scaled_dot_product_attention" || match.is_true(node, "enable_gqa"))
+      continue;
     const auto key = match.value(node, "key");
     const auto value = match.value(node, "value");
     const auto keys = key ? repeated(match, *key) : std::nullopt;

@@ -15,7 +15,8 @@ std::optional<ir::ValueId> squared(const Match& match, ir::ValueId id) {
   if (const ir::Node* pow = match.made_by(id, "aten.pow.Tensor_Scalar")) {
     if (match.number(*pow, "exponent") == 2.0) return match.value(*pow, "self");
   }
-  if (const ir::Node* square = match.made_by(id, "aten.square")) return match.value(*square, "self");
+  if (const ir::Node* square = match.made_by(id, "aten.square"))
+    return match.value(*square, "self");
   if (const ir::Node* product = match.made_by(id, "aten.mul.Tensor")) {
     const auto a = match.value(*product, "self");
     if (a && a == match.value(*product, "other")) return a;

@@ -63,7 +63,8 @@ class RotaryFinder {
     const ir::Node* join = made_by(id, "onnx.Concat");
     if (join == nullptr || input_count(*join) != 2) return std::nullopt;
     const ir::Node* negated = made_by(input_of(*join, 0), "onnx.Neg");
-    const ir::Node* high = negated == nullptr ? nullptr : made_by(input_of(*negated, 0), "onnx.Slice");
+    const ir::Node* high =
+        negated == nullptr ? nullptr : made_by(input_of(*negated, 0), "onnx.Slice");
     const ir::Node* low = made_by(input_of(*join, 1), "onnx.Slice");
     if (high == nullptr || low == nullptr) return std::nullopt;
     const ir::ValueId x = input_of(*high, 0);
@@ -94,7 +95,8 @@ class RotaryFinder {
     for (int steps = 0; steps < 6; ++steps) {
       if (id == ir::ValueId{} || graph_.value(id).origin != ir::Origin::node) return false;
       const ir::Node& node = graph_.node(graph_.value(id).producer);
-      const bool pointwise = node.op == "onnx.Cos" || node.op == "onnx.Sin" || node.op == "onnx.Cast";
+      const bool pointwise =
+          node.op == "onnx.Cos" || node.op == "onnx.Sin" || node.op == "onnx.Cast";
       const bool scaled = node.op == "onnx.Mul" && constant_of(graph_, input_of(node, 1)) &&
                           type(input_of(node, 1)).shape.empty();
       if (pointwise || scaled) {
@@ -104,7 +106,8 @@ class RotaryFinder {
       const ir::Arg* axis = node.find("axis");
       return node.op == "onnx.Concat" && input_count(node) == 2 &&
              input_of(node, 0) == input_of(node, 1) && axis != nullptr &&
-             (*axis->get<shape::Int>() == shape::Int(2) || *axis->get<shape::Int>() == shape::Int(-1));
+             (*axis->get<shape::Int>() == shape::Int(2) ||
+              *axis->get<shape::Int>() == shape::Int(-1));
     }
     return false;
   }
@@ -132,16 +135,17 @@ class Caches {
     ir::TensorType type = rebuild_.type(table);
     const shape::Int half(type.shape[2].constant().value() / 2);
     type.shape[2] = half;
-    ir::ValueId cache =
-        rebuild_.emit("onnx.Slice",
-                      {table, rebuild_.ints({0}), rebuild_.ints({*half.constant()}), rebuild_.ints({2})},
-                      {}, type, place);
+    ir::ValueId cache = rebuild_.emit(
+        "onnx.Slice",
+        {table, rebuild_.ints({0}), rebuild_.ints({*half.constant()}), rebuild_.ints({2})}, {},
+        type, place);
     if (!(type.shape[0] == batch)) {
       const ir::ValueId size =
           rebuild_.emit("onnx.Shape", {x}, {{"start", {shape::Int(0)}}, {"end", {shape::Int(1)}}},
                         {Dtype::i64, {1}}, place);
-      const ir::ValueId sizes = rebuild_.emit("onnx.Concat", {size, rebuild_.ints({1, 1})},
-                                              {{"axis", {shape::Int(0)}}}, {Dtype::i64, {3}}, place);
+      const ir::ValueId sizes =
+          rebuild_.emit("onnx.Concat", {size, rebuild_.ints({1, 1})}, {{"axis", {shape::Int(0)}}},
+                        {Dtype::i64, {3}}, place);
       type.shape[0] = batch;
       cache = rebuild_.emit("onnx.Expand", {cache, sizes}, {}, type, place);
     }

@@ -54,7 +54,8 @@ class Lowering {
     for (const ir::Output& output : source_.outputs) {
       // Numbers that sizes decide are no results of their own.
       const ir::ValueId* id = output.value.get<ir::ValueId>();
-      if (id == nullptr || !std::holds_alternative<ir::TensorType>(source_.value(*id).type)) continue;
+      if (id == nullptr || !std::holds_alternative<ir::TensorType>(source_.value(*id).type))
+        continue;
       target_.outputs.push_back({output.name, {output_value(*id)}});
     }
     drop_pair_views(target_);
@@ -65,7 +66,8 @@ class Lowering {
   void add_input(ir::ValueId id) {
     const ir::Value& input = source_.value(id);
     const auto* type = std::get_if<ir::TensorType>(&input.type);
-    const ir::TensorType own = type != nullptr ? *type : ir::TensorType{number_dtype(input.type), {}};
+    const ir::TensorType own =
+        type != nullptr ? *type : ir::TensorType{number_dtype(input.type), {}};
     const bool complex = is_complex(own.dtype);
     ir::TensorType given = own;
     if (complex) {
@@ -103,7 +105,8 @@ class Lowering {
     const bool ready = !mentions_missing(node);
     std::vector<ir::NamedArg> args;
     if (ready) {
-      for (const ir::NamedArg& named : node.args) args.push_back({named.name, translate(named.arg)});
+      for (const ir::NamedArg& named : node.args)
+        args.push_back({named.name, translate(named.arg)});
     }
     std::vector<ir::Type> types;
     for (const ir::ValueId id : node.results) types.push_back(source_.value(id).type);
@@ -152,16 +155,17 @@ class Lowering {
     const auto& tensor = std::get<ir::TensorType>(type);
     const ir::TensorType& made = lower_.type(value);
     if (made.dtype != tensor.dtype || made.shape.size() != tensor.shape.size())
-      throw InternalError(fmt::format("the ONNX cell of {} gives {} with {} axes instead of {} with {}",
-                                      source_.node(source_.value(result).producer).op,
-                                      name(made.dtype), made.shape.size(), name(tensor.dtype),
-                                      tensor.shape.size()));
+      throw InternalError(
+          fmt::format("the ONNX cell of {} gives {} with {} axes instead of {} with {}",
+                      source_.node(source_.value(result).producer).op, name(made.dtype),
+                      made.shape.size(), name(tensor.dtype), tensor.shape.size()));
     // The rule's own shape is the exact one.
     target_.value(value).type = tensor;
     if (is_complex(tensor.dtype)) return;
     for (const shape::Int& size : tensor.shape) {
       const auto symbol = size.as_symbol();
-      if (symbol && !lower_.numbers().knows(*symbol)) return lower_.numbers().learn_sizes(value, tensor.shape);
+      if (symbol && !lower_.numbers().knows(*symbol))
+        return lower_.numbers().learn_sizes(value, tensor.shape);
     }
   }
 

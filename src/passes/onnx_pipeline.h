@@ -22,7 +22,7 @@ std::span<const Pass> after_lowering();
 
 struct OnnxSettings {
   int opset = 23;
-  bool optimize = true;      // false: the plain lowering
+  bool optimize = true;       // false: the plain lowering
   bool keep_weights = false;  // as they are stored: no weight is wanted transposed
 };
 ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings);

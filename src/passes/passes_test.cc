@@ -131,16 +131,18 @@ TEST_CASE("a mean over another axis is no such norm") {
 }
 
 TEST_CASE("attention repeats key heads itself") {
-  CHECK(after(fuse_grouped_attention,
-              "graph g(%q: f32[b, 4, s, 8], %k: f32[b, 2, s, 8])\n"
-              "  where b in 1.. = 2, s in 1.. = 3\n{\n"
-              "  %1 = aten.unsqueeze(self=%k, dim=2) : f32[b, 2, 1, s, 8]\n"
-              "  %2 = aten.expand(self=%1, size=[b, 2, 2, s, 8]) : f32[b, 2, 2, s, 8]\n"
-              "  %3 = aten.reshape(self=%2, shape=[b, 4, s, 8]) : f32[b, 4, s, 8]\n"
-              "  %4 = aten.scaled_dot_product_attention(query=%q, key=%3, value=%3) : f32[b, 4, s, 8]\n"
-              "  return y = %4\n}\n") ==
-        "  %1 = aten.scaled_dot_product_attention(query=%q, key=%k, value=%k, enable_gqa=true) : "
-        "f32[b, 4, s, 8]\n");
+  CHECK(
+      after(
+          fuse_grouped_attention,
+          "graph g(%q: f32[b, 4, s, 8], %k: f32[b, 2, s, 8])\n"
+          "  where b in 1.. = 2, s in 1.. = 3\n{\n"
+          "  %1 = aten.unsqueeze(self=%k, dim=2) : f32[b, 2, 1, s, 8]\n"
+          "  %2 = aten.expand(self=%1, size=[b, 2, 2, s, 8]) : f32[b, 2, 2, s, 8]\n"
+          "  %3 = aten.reshape(self=%2, shape=[b, 4, s, 8]) : f32[b, 4, s, 8]\n"
+          "  %4 = aten.scaled_dot_product_attention(query=%q, key=%3, value=%3) : f32[b, 4, s, 8]\n"
+          "  return y = %4\n}\n") ==
+      "  %1 = aten.scaled_dot_product_attention(query=%q, key=%k, value=%k, enable_gqa=true) : "
+      "f32[b, 4, s, 8]\n");
 }
 
 TEST_CASE("a rotation of queries is one operator, and reads half of each table") {

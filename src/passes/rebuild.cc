@@ -55,9 +55,10 @@ ir::ValueId Rebuild::ints(const std::vector<std::int64_t>& numbers) {
   ir::ArgList values;
   for (const std::int64_t number : numbers) values.push_back({shape::Int(number)});
   const shape::Int count(static_cast<std::int64_t>(numbers.size()));
-  return emit("onnx.Constant", {},
-              {{"dtype", {Dtype::i64}}, {"shape", {ir::ArgList{{count}}}}, {"values", {std::move(values)}}},
-              {Dtype::i64, {count}}, {});
+  return emit(
+      "onnx.Constant", {},
+      {{"dtype", {Dtype::i64}}, {"shape", {ir::ArgList{{count}}}}, {"values", {std::move(values)}}},
+      {Dtype::i64, {count}}, {});
 }
 
 ir::Graph Rebuild::finish() && {

@@ -42,7 +42,8 @@ bool is_random(std::string_view op) {
 void share_common(ir::Graph& graph) {
   Replacements replacements(graph);
   std::unordered_set<std::uint32_t> outputs;
-  for (const ir::Output& output : graph.outputs) outputs.insert(output.value.get<ir::ValueId>()->index);
+  for (const ir::Output& output : graph.outputs)
+    outputs.insert(output.value.get<ir::ValueId>()->index);
   std::unordered_multimap<std::size_t, ir::NodeId> known;
   std::vector<bool> keep(graph.nodes().size(), true);
   for (std::uint32_t i = 0; i < keep.size(); ++i) {

@@ -24,7 +24,8 @@ bool widens(Dtype from, Dtype to) {
 class Simplifier {
  public:
   explicit Simplifier(ir::Graph& graph) : graph_(graph), replacements_(graph) {
-    for (const ir::Output& output : graph.outputs) outputs_.push_back(*output.value.get<ir::ValueId>());
+    for (const ir::Output& output : graph.outputs)
+      outputs_.push_back(*output.value.get<ir::ValueId>());
     std::ranges::sort(outputs_);
   }
 
@@ -72,7 +73,8 @@ class Simplifier {
     if (op == "onnx.Transpose") return transpose(node);
     if (op == "onnx.Reshape") return reshape(node);
     if (op == "onnx.Unsqueeze" || op == "onnx.Squeeze") return axes(node);
-    if (op == "onnx.Expand" && type(input_of(node, 0)) == type(node.results[0])) return input_of(node, 0);
+    if (op == "onnx.Expand" && type(input_of(node, 0)) == type(node.results[0]))
+      return input_of(node, 0);
     if (op == "onnx.Not") {
       const ir::Node* inner = made_by(input_of(node, 0), "onnx.Not");
       return inner == nullptr ? ir::ValueId{} : input_of(*inner, 0);
@@ -141,8 +143,8 @@ class Simplifier {
       bool either_side;
     };
     static constexpr std::array kNeutral{
-        Neutral{"onnx.Add", 0, true}, Neutral{"onnx.Sub", 0, false}, Neutral{"onnx.Mul", 1, true},
-        Neutral{"onnx.Div", 1, false}, Neutral{"onnx.And", 1, true}, Neutral{"onnx.Or", 0, true}};
+        Neutral{"onnx.Add", 0, true},  Neutral{"onnx.Sub", 0, false}, Neutral{"onnx.Mul", 1, true},
+        Neutral{"onnx.Div", 1, false}, Neutral{"onnx.And", 1, true},  Neutral{"onnx.Or", 0, true}};
     const auto row = std::ranges::find(kNeutral, node.op, &Neutral::op);
     if (row == kNeutral.end()) return {};
     for (std::size_t side = row->either_side ? 0 : 1; side < 2; ++side) {

@@ -40,7 +40,8 @@ std::shared_ptr<OnnxGraph> lower(std::shared_ptr<Program> program, int opset, bo
   shape::Substitution renamed;
   for (const auto& [name, other] : dims) renamed.emplace(name, shape::Int::symbol(other));
   source.substitute(renamed);
-  lowered->graph = passes::to_onnx(source, {.opset = opset, .optimize = optimize, .keep_weights = keep_weights});
+  lowered->graph =
+      passes::to_onnx(source, {.opset = opset, .optimize = optimize, .keep_weights = keep_weights});
   rename(*lowered, inputs, outputs);
   lowered->program = std::move(program);
   lowered->opset = opset;
@@ -79,8 +80,7 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
   options.transpose_weights = py::cast<bool>(given["transpose_weights"]);
   options.data_suffix = py::cast<std::string>(given["data_suffix"]);
   options.producer_version = py::cast<std::string>(given["producer_version"]);
-  options.metadata =
-      py::cast<std::vector<std::pair<std::string, std::string>>>(given["metadata"]);
+  options.metadata = py::cast<std::vector<std::pair<std::string, std::string>>>(given["metadata"]);
   return options;
 }
 
@@ -91,14 +91,16 @@ py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dic
   onnx::OnnxWritten written;
   {
     const py::gil_scoped_release no_gil;
-    written = onnx::write_onnx({.graph = lowered.graph, .weights = store, .options = options}, path);
+    written =
+        onnx::write_onnx({.graph = lowered.graph, .weights = store, .options = options}, path);
   }
   py::list files;
   for (const auto& file : written.files) files.append(file.string());
   py::list losses;
   for (const weights::ConversionLoss& loss : written.losses)
-    losses.append(py::make_tuple(loss.name, std::string(name(loss.from)), std::string(name(loss.to)),
-                                 loss.counts.overflows, loss.counts.underflows));
+    losses.append(py::make_tuple(loss.name, std::string(name(loss.from)),
+                                 std::string(name(loss.to)), loss.counts.overflows,
+                                 loss.counts.underflows));
   return py::make_tuple(files, losses);
 }
 
@@ -122,7 +124,8 @@ void bind_onnx(py::module_& module) {
       .def("write", &write)
       .def("bytes", &bytes_of);
   module.def("lower_onnx", &lower, py::arg("program"), py::arg("opset"), py::arg("optimize"),
-             py::arg("inputs") = Names{}, py::arg("outputs") = Names{}, py::arg("dims") = Names{}, py::arg("keep_weights") = false);
+             py::arg("inputs") = Names{}, py::arg("outputs") = Names{}, py::arg("dims") = Names{},
+             py::arg("keep_weights") = false);
 }
 
 }  // namespace modelport::binding

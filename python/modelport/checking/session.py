@@ -10,9 +10,10 @@ import torch
 from ..artifact import Artifact
 from ..checkpoint import DTYPES
 from ..errors import ExportError, problem
-from ..exporters.onnx_names import output_names
+from ..exporters.onnx_names import AXES, output_names
 from ..exporters.onnx_session import quiet_session, run_session, to_numpy
 from ..structure import flatten
+from .guards import holds
 
 
 def needs_onnxruntime() -> None:
@@ -90,6 +91,13 @@ class Runner:
             if size < low or (high is not None and size > high):
                 return f"{axis} {size} is outside {low}..{'' if high is None else high}"
         return None
+
+    def broken_guards(self, feeds: Mapping[str, torch.Tensor]) -> str | None:
+        """Conditions of the export that these sizes do not meet. Most make no difference: they excuse, not exclude."""
+        sizes = self.axes(feeds)
+        sizes |= {symbol: sizes[axis] for symbol, axis in AXES.items() if axis in sizes}
+        broken = [guard for guard in self.artifact.guards if holds(guard, sizes) is False]
+        return f"the file was exported for sizes with {' and '.join(broken[:3])}" if broken else None
 
     def run(self, feeds: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
         outputs = self.artifact.summary["outputs"]

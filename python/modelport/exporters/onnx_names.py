@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import problem
 
 # Our symbols, and what the axis is called in an ONNX file.
-_AXES = {
+AXES = {
     "batch": "batch_size",
     "seq": "sequence_length",
     "decoder_seq": "decoder_sequence_length",
@@ -27,7 +27,7 @@ def axis_names(dims: Iterable[Mapping[str, Any]], inputs: Iterable[tuple[str, st
     renamed: dict[str, str] = {}
     taken = set(hints)
     for symbol in hints:
-        wanted = _AXES.get(symbol)
+        wanted = AXES.get(symbol)
         if wanted is None and _PAST_AXIS.fullmatch(symbol):
             wanted = "past_sequence_length"
         if wanted is not None and wanted not in taken:

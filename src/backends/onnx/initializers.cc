@@ -102,7 +102,8 @@ class Collector {
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const ir::Node& node = graph_.nodes()[i];
       if (request_.options.transpose_weights && swaps_a_matrix(node)) {
-        const ir::ValueId* source = (*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
+        const ir::ValueId* source =
+            (*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
         const weights::Weight* weight = weight_of_[source->index];
         if (weight != nullptr && weight->shape.size() == 2 && byte_size(weight->dtype) <= 8) {
           result_.stored[i] = true;
@@ -112,7 +113,8 @@ class Collector {
       for (const ir::NamedArg& named : node.args)
         ir::for_each_value(named.arg, [&](ir::ValueId id) { plain[id.index] = true; });
     }
-    for (const ir::Output& output : graph_.outputs) plain[output.value.get<ir::ValueId>()->index] = true;
+    for (const ir::Output& output : graph_.outputs)
+      plain[output.value.get<ir::ValueId>()->index] = true;
     return plain;
   }
 
@@ -146,12 +148,13 @@ class Collector {
     initializer.weight = weight;
     if (weight == nullptr && request_.options.weights != WeightLayout::left_out) {
       throw ExportError({.code = Code::missing_weight,
-                           .what = fmt::format("weight {} has no values", graph_.value(id).name),
-                           .ways_out = {"export from the model with its weights",
-                                        "export_params=False writes the graph alone"}});
+                         .what = fmt::format("weight {} has no values", graph_.value(id).name),
+                         .ways_out = {"export from the model with its weights",
+                                      "export_params=False writes the graph alone"}});
     }
     initializer.bytes = byte_size(initializer.dtype);
-    for (const std::int64_t size : initializer.shape) initializer.bytes *= static_cast<std::uint64_t>(size);
+    for (const std::int64_t size : initializer.shape)
+      initializer.bytes *= static_cast<std::uint64_t>(size);
     result_.all.push_back(std::move(initializer));
   }
 

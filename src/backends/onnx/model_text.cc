@@ -134,7 +134,8 @@ std::string node_message(const ir::Graph& graph, ir::NodeId id, const ValueNames
     AttributeText(attribute, named.name).add(named.arg);
     builder.add_message(proto::Node::attribute, attribute);
   }
-  if (!op.domain.empty()) builder.add_string(proto::Node::domain, op.domain.data(), op.domain.size());
+  if (!op.domain.empty())
+    builder.add_string(proto::Node::domain, op.domain.data(), op.domain.size());
   if (place.where.known()) {
     std::string entry;
     add_entry(entry, "source", fmt::format("{}:{}", place.where.file, place.where.line));

@@ -13,7 +13,8 @@ ValueNames::ValueNames(const ir::Graph& graph) : names_(graph.values().size()) {
     names_[id.index] = name;
   };
   for (const ir::ValueId id : graph.inputs) give(id, graph.value(id).name);
-  for (const ir::Output& output : graph.outputs) give(*output.value.get<ir::ValueId>(), output.name);
+  for (const ir::Output& output : graph.outputs)
+    give(*output.value.get<ir::ValueId>(), output.name);
   // A weight gives way to an input or output of the same name.
   for (const ir::ValueId id : graph.weights) rename(id, graph.value(id).name);
   for (std::size_t i = 0; i < names_.size(); ++i) {

@@ -77,7 +77,8 @@ std::string FileParts::graph_fields() const {
     builder.add_message(proto::Graph::node, node_message(graph, {i}, names_));
   }
   for (const ir::ValueId id : graph.inputs)
-    builder.add_message(proto::Graph::input, value_message(names_.of(id), graph.value(id).tensor()));
+    builder.add_message(proto::Graph::input,
+                        value_message(names_.of(id), graph.value(id).tensor()));
   for (const Initializer& initializer : initializers_.all) {
     const bool listed = request_.options.weights_as_inputs && !initializer.is_constant();
     if (!listed && !is_left_out(initializer)) continue;
@@ -87,7 +88,8 @@ std::string FileParts::graph_fields() const {
   }
   for (const ir::Output& output : graph.outputs) {
     const ir::ValueId id = *output.value.get<ir::ValueId>();
-    builder.add_message(proto::Graph::output, value_message(names_.of(id), graph.value(id).tensor()));
+    builder.add_message(proto::Graph::output,
+                        value_message(names_.of(id), graph.value(id).tensor()));
   }
   return data;
 }
@@ -137,10 +139,11 @@ void FileParts::write(weights::Sink& sink, std::vector<weights::ConversionLoss>&
     length += heads[i].size() + inside;
   }
   if (length + model.size() >= (std::uint64_t{1} << 31))
-    throw ExportError({.code = Code::bad_graph,
-                       .what = fmt::format("the model file would take {:.1f} GB, and protobuf ends at 2",
-                                           static_cast<double>(length) / 1e9),
-                       .ways_out = {"keep the weights outside: external_data=True"}});
+    throw ExportError(
+        {.code = Code::bad_graph,
+         .what = fmt::format("the model file would take {:.1f} GB, and protobuf ends at 2",
+                             static_cast<double>(length) / 1e9),
+         .ways_out = {"keep the weights outside: external_data=True"}});
   sink.write(model);
   sink.write(field_head(static_cast<std::uint32_t>(proto::Model::graph), length));
   sink.write(graph);

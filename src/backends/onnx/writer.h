@@ -16,25 +16,25 @@
 namespace modelport::onnx {
 
 enum class WeightLayout {
-  beside,  // one or more files next to the model
-  inside,  // in the model file, which protobuf limits to 2 GB
-  linked,  // where they are: in the checkpoint's own safetensors files
+  beside,   // one or more files next to the model
+  inside,   // in the model file, which protobuf limits to 2 GB
+  linked,   // where they are: in the checkpoint's own safetensors files
   left_out  // not at all: they become inputs
 };
 
 struct OnnxOptions {
   int opset = 23;
   WeightLayout weights = WeightLayout::beside;
-  std::uint64_t shard_bytes = 0;       // beside: a file takes no more than this; 0: one file
-  bool weights_as_inputs = false;      // initializers are listed among the inputs too
-  bool transpose_weights = true;       // a transposed weight is stored so, not transposed at run time
-  std::string data_suffix = "_data";   // the file beside is called <model file><suffix>
+  std::uint64_t shard_bytes = 0;   // beside: a file takes no more than this; 0: one file
+  bool weights_as_inputs = false;  // initializers are listed among the inputs too
+  bool transpose_weights = true;   // a transposed weight is stored so, not transposed at run time
+  std::string data_suffix = "_data";  // the file beside is called <model file><suffix>
   std::string producer_version;
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
 struct OnnxRequest {
-  const ir::Graph& graph;  // nodes onnx.* and com.microsoft.*
+  const ir::Graph& graph;               // nodes onnx.* and com.microsoft.*
   const weights::WeightStore& weights;  // converted where the graph has another floating type
   OnnxOptions options;
 };

@@ -1,0 +1,163 @@
+// ONNX files: where weights go, what is stored once, and that the same graph gives the same bytes.
+#include "backends/onnx/writer.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+
+#include "backends/onnx/reader.h"
+#include "ir/text.h"
+
+namespace modelport::onnx {
+namespace {
+
+/// Two numbers to embed, and a product with a matrix that is used transposed.
+constexpr std::string_view kModel =
+    "graph g(%i: i64[batch])\n  where batch in 1.. = 2\n"
+    "  weights @table: f32[300, 4], @w: f32[300, 4], @copy: f32[2], @same: f32[2]\n{\n"
+    "  %1 = onnx.Gather(inputs=[@table, %i], axis=0) : f32[batch, 4]  # modeling_tiny.py:7 in "
+    "Tiny.forward, embed\n"
+    "  %2 = onnx.Transpose(inputs=[@w], perm=[1, 0]) : f32[4, 300]\n"
+    "  %3 = onnx.MatMul(inputs=[%1, %2]) : f32[batch, 300]\n"
+    "  %4 = onnx.Constant(dtype=f32, shape=[], values=[2.5]) : f32[]\n"
+    "  %5 = onnx.Mul(inputs=[%3, %4]) : f32[batch, 300]\n"
+    "  %6 = onnx.Concat(inputs=[@copy, @same], axis=0) : f32[4]\n"
+    "  return y = %5, z = %6\n}\n";
+
+weights::WeightStore store() {
+  weights::WeightStore weights;
+  const auto add = [&](std::string name, std::vector<std::int64_t> shape, float first) {
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape) count *= size;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(count) * sizeof(float));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float number = first + static_cast<float>(i);
+      std::memcpy(bytes.data() + static_cast<std::size_t>(i) * sizeof(float), &number,
+                  sizeof(float));
+    }
+    weights.add_owned(std::move(name), Dtype::f32, weights::Shape(shape.begin(), shape.end()),
+                      std::move(bytes));
+  };
+  add("table", {300, 4}, 0);
+  add("w", {300, 4}, 5000);
+  add("copy", {2}, 7);
+  add("same", {2}, 7);
+  return weights;
+}
+
+ModelSummary read(const std::string& bytes) {
+  return summarize(std::as_bytes(std::span(bytes)), "it");
+}
+
+const WeightSummary* find(const ModelSummary& model, std::string_view name) {
+  const auto found = std::ranges::find(model.weights, name, &WeightSummary::name);
+  return found == model.weights.end() ? nullptr : &*found;
+}
+
+std::filesystem::path fresh_folder() {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("modelport_onnx_test_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a model in memory holds its weights, and a transposed one is stored transposed") {
+  const ir::Graph graph = ir::parse_graph(kModel);
+  const weights::WeightStore weights = store();
+  const std::string bytes = onnx_bytes({.graph = graph, .weights = weights, .options = {}});
+  const ModelSummary model = read(bytes);
+  CHECK(model.operators.at("MatMul") == 1);
+  CHECK(model.operators.count("Transpose") == 0);
+  REQUIRE(find(model, "w.transposed") != nullptr);
+  CHECK(find(model, "w.transposed")->shape == std::vector<std::int64_t>{4, 300});
+  CHECK(find(model, "w") == nullptr);
+  // The first row of the transposed matrix is its first column: 5000, 5004, 5008.
+  const std::array<float, 3> row{5000, 5004, 5008};
+  const std::string wanted(reinterpret_cast<const char*>(row.data()), sizeof(row));
+  CHECK(bytes.find(wanted) != std::string::npos);
+}
+
+TEST_CASE("weights of the same contents are stored once") {
+  const ir::Graph graph = ir::parse_graph(kModel);
+  const weights::WeightStore weights = store();
+  const ModelSummary model = read(onnx_bytes({.graph = graph, .weights = weights, .options = {}}));
+  CHECK(find(model, "copy") != nullptr);
+  CHECK(find(model, "same") == nullptr);
+  const auto concat = std::ranges::find(model.nodes, "Concat", &NodeSummary::op);
+  REQUIRE(concat != model.nodes.end());
+  CHECK(concat->inputs == std::vector<std::string>{"copy", "copy"});
+}
+
+TEST_CASE("the same graph gives the same bytes, with names, axes and lines") {
+  const ir::Graph graph = ir::parse_graph(kModel);
+  const weights::WeightStore weights = store();
+  const OnnxRequest request{
+      .graph = graph, .weights = weights, .options = {.metadata = {{"a", "b"}}}};
+  CHECK(onnx_bytes(request) == onnx_bytes(request));
+  const ModelSummary model = read(onnx_bytes(request));
+  CHECK(model.inputs[0].name == "i");
+  CHECK(model.inputs[0].shape == std::vector<std::string>{"batch"});
+  CHECK(model.outputs[0].shape == std::vector<std::string>{"batch", "300"});
+  CHECK(model.nodes[0].source == "modeling_tiny.py:7");
+  CHECK(model.nodes[0].name.starts_with("embed/Gather"));
+  CHECK(model.metadata == std::vector<std::pair<std::string, std::string>>{{"a", "b"}});
+}
+
+TEST_CASE("weights go to files beside the model, in shards if asked") {
+  const std::filesystem::path folder = fresh_folder();
+  const ir::Graph graph = ir::parse_graph(kModel);
+  const weights::WeightStore weights = store();
+  write_onnx({.graph = graph, .weights = weights, .options = {}}, folder / "m.onnx");
+  const ModelSummary model = read(bytes_of(folder / "m.onnx"));
+  REQUIRE(find(model, "table") != nullptr);
+  CHECK(find(model, "table")->file == "m.onnx_data");
+  CHECK(find(model, "table")->offset % 64 == 0);
+  CHECK(find(model, "copy")->file.empty());  // small ones stay inside
+
+  write_onnx({.graph = graph, .weights = weights, .options = {.shard_bytes = 4800}},
+             folder / "s.onnx");
+  CHECK(std::filesystem::exists(folder / "s.onnx_data"));
+  CHECK(std::filesystem::exists(folder / "s.onnx_data_1"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a graph without its weights takes them as inputs") {
+  const ir::Graph graph = ir::parse_graph(kModel);
+  const weights::WeightStore weights = store();
+  const ModelSummary model = read(onnx_bytes(
+      {.graph = graph, .weights = weights, .options = {.weights = WeightLayout::left_out}}));
+  const bool listed =
+      std::ranges::any_of(model.inputs, [](const auto& x) { return x.name == "table"; });
+  CHECK(listed);
+  CHECK(find(model, "table") == nullptr);
+}
+
+TEST_CASE("a weight that is nowhere is an error with ways out") {
+  const ir::Graph graph = ir::parse_graph(kModel);
+  const weights::WeightStore none;
+  CHECK_THROWS_WITH_AS(onnx_bytes({.graph = graph, .weights = none, .options = {}}),
+                       doctest::Contains("export_params=False"), ExportError);
+}
+
+TEST_CASE("two outputs of one name are an error") {
+  std::string text(kModel);
+  text.replace(text.find("z = %6"), 6, "i = %6");
+  const ir::Graph graph = ir::parse_graph(text);
+  const weights::WeightStore weights = store();
+  CHECK_THROWS_WITH_AS(onnx_bytes({.graph = graph, .weights = weights, .options = {}}),
+                       doctest::Contains("two inputs, outputs or weights are called i"),
+                       ExportError);
+}
+
+}  // namespace modelport::onnx
