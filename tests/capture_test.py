@@ -252,3 +252,26 @@ def test_a_model_output_and_a_cache_come_back_as_the_model_gives_them() -> None:
     torch.testing.assert_close(got.logits, want.logits)
     torch.testing.assert_close(got.past_key_values.layers[1].keys, want.past_key_values.layers[1].keys)
     assert "past_key_values.1.value" in captured.output_names
+
+
+def test_hooks_that_a_model_installs_when_it_is_first_called_are_installed_once() -> None:
+    class Watched(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(2, 2)
+            self.ready = False
+            self.seen: list[torch.Tensor] = []
+
+        def forward(self, x: torch.Tensor) -> Any:
+            if not self.ready:
+                self.linear.register_forward_hook(lambda _module, _args, output: self.seen.append(output))
+                self.ready = True
+            self.seen.clear()
+            self.linear(x)
+            return tuple(self.seen)
+
+    model = Watched().eval()
+    captured = captured_at(model, (3, 2))
+    assert len(captured.output_names) == 1
+    with torch.no_grad():
+        assert len(model(torch.randn(3, 2))) == 1

@@ -10,7 +10,6 @@ EXPECTED: dict[str, str] = {
     "longt5": "the model pins seq//4 == 1",
     "swin": "the model pins width//4 >= height//4",
     "donut_swin": "the model pins width//4 >= height//4",
-    "clipseg": "the model pins (height//8)*(width//8) == 9",
     "flava": "its config asks for a loss (return_loss)",
     "time_series_transformer": "its inputs have future_values, which an exporter takes for labels",
     "informer": "its inputs have future_values, which an exporter takes for labels",

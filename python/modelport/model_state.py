@@ -34,11 +34,16 @@ def unchanged(module: torch.nn.Module | None, protect: Callable[[torch.Tensor], 
 
 
 _CONTAINERS = frozenset((dict, list))  # exactly: the hooks of a module are OrderedDicts
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")  # a model may install its own when it is first called
+_NONE: dict[Any, Any] = {}
 
 
 def _containers(child: torch.nn.Module) -> list[tuple[Any, Any]]:
     """Lists and dicts held by the module (its buffers among them) with their contents."""
-    return [(value, value.copy()) for value in vars(child).values() if type(value) in _CONTAINERS]
+    kept = [(value, value.copy()) for value in vars(child).values() if type(value) in _CONTAINERS]
+    return kept + [
+        (hooks, dict(hooks) if hooks else _NONE) for hooks in map(vars(child).get, _HOOKS) if hooks is not None
+    ]
 
 
 def _refill(container: Any, contents: Any) -> None:
