@@ -15,7 +15,7 @@ from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
 from .interception import intercepted
 from .model_patches import patched_models
-from .model_state import forget_sizes, no_garbage_collection, unchanged
+from .model_state import Submodules, forget_sizes, no_garbage_collection, submodules, unchanged
 from .on_disk import before_reading
 from .place import model_line
 from .rolled import Unroll, rolling, was_used
@@ -80,7 +80,24 @@ def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: bool = False) -> 
             captured = _capture_with(model, flat, axes, trial, known)
         except Exception:  # with substitutes the model does not run: what it pinned stays pinned
             break
-    return captured
+    return _without_substitutes(model, flat, axes, trial, captured) if known else captured
+
+
+def _without_substitutes(model: Any, flat: Flat, axes: Axes, trial: bool, captured: Captured) -> Captured:
+    """A number that stayed symbolic only to be pinned a line later did harm: as a plain number it is a guard on the
+    size, and a graph from its other side may serve all sizes."""
+    if not _pins(captured):
+        return captured
+    try:
+        plain = _capture_with(model, flat, axes, trial, frozenset())
+    except Exception:
+        return captured
+    better = _pins(plain) <= _pins(captured) and len(plain.assumptions) <= len(captured.assumptions)
+    return plain if better else captured
+
+
+def _pins(captured: Captured) -> int:
+    return sum(guard["effect"] == "pinned" for guard in captured.guards)
 
 
 _ROUNDS = 4  # each may reach code that the one before did not
@@ -145,18 +162,18 @@ def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: bool, *, e
         session.add_input(name, leaf, axes.of(name, leaf)) if isinstance(leaf, torch.Tensor) else leaf
         for name, leaf in zip(flat.names, flat.leaves, strict=True)
     ]
-    if module is not None:
-        _name_weights(session, module)
+    modules = submodules(module)
+    _name_weights(session, modules)
     rng = torch.get_rng_state()
     try:
         with (
             torch.no_grad(),
             no_garbage_collection(),
-            unchanged(module, session.protect),
+            unchanged(modules, session.protect),
             intercepted(exporting),
-            patched_models(module),
+            patched_models({type(child) for _, child in modules}),
         ):
-            forget_sizes(module)
+            forget_sizes(modules)
             session.start()
             try:
                 output = _call(session, model, unflatten(leaves, flat.spec))
@@ -197,8 +214,8 @@ def _add_output(session: Any, name: str, leaf: Any) -> bool:
     return True
 
 
-def _name_weights(session: Any, module: torch.nn.Module) -> None:
-    for path, child in module.named_modules():
+def _name_weights(session: Any, modules: Submodules) -> None:
+    for path, child in modules:
         session.name_module(child, path or type(child).__name__)
         prefix = f"{path}." if path else ""
         for name, parameter in child._parameters.items():

@@ -58,9 +58,8 @@ def intercepted(exporting: bool = True) -> Iterator[None]:
 
 def _install(replacements: list[tuple[Any, str, Callable[[Any], Any]]]) -> None:
     for owner, name, make in replacements:
-        original = vars(owner).get(name, getattr(owner, name, _ABSENT))
-        _originals.append((owner, name, original))
-        setattr(owner, name, make(original))
+        _originals.append((owner, name, vars(owner).get(name, _ABSENT)))
+        setattr(owner, name, make(vars(owner).get(name, getattr(owner, name, _ABSENT))))
 
 
 def _remove() -> None:

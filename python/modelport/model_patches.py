@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import torch
-
 from .exporters.patches import patch_attribute
 from .packed_items import (
     audio_windows,
@@ -25,12 +23,12 @@ from .vision_positions import rope_index, vision_position_ids, window_index
 
 
 @contextmanager
-def patched_models(module: torch.nn.Module | None) -> Iterator[None]:
+def patched_models(classes: set[type]) -> Iterator[None]:
     """Installs the patches in the code of this model. Code that is not loaded is left alone."""
     with ExitStack() as stack:
-        for owner, name, factory in _wanted(module):
+        for owner, name, factory in _wanted(classes):
             stack.enter_context(patch_attribute(owner, name, factory))
-        for cls in {type(child) for child in module.modules()} if module is not None else ():
+        for cls in classes:
             if cls.__name__ in _DECORATED:
                 stack.enter_context(_inside_changed(cls, *_DECORATED[cls.__name__]))
         yield
@@ -51,11 +49,10 @@ def _inside_changed(cls: type, name: str, factory: Callable[[Any], Any]) -> Iter
         cell.cell_contents = inner
 
 
-def _wanted(module: torch.nn.Module | None) -> Iterator[tuple[Any, str, Callable[[Any], Any]]]:
+def _wanted(classes: set[type]) -> Iterator[tuple[Any, str, Callable[[Any], Any]]]:
     masks = sys.modules.get("transformers.masking_utils")
     if masks is not None and hasattr(masks, "_vmap_expansion_sdpa"):
         yield masks, "_vmap_expansion_sdpa", _broadcast_mask
-    classes = {type(child) for child in module.modules()} if module is not None else set()
     for scope in {cls.__module__ for cls in classes}:
         for name, (home, factory) in _FUNCTIONS.items():
             found = vars(sys.modules[scope]).get(name)

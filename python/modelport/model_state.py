@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import operator
 from collections.abc import Callable, Iterable, Iterator
@@ -10,27 +11,51 @@ from typing import Any
 
 import torch
 
+Submodules = list[tuple[str, torch.nn.Module]]
+
+
+def submodules(module: torch.nn.Module | None) -> Submodules:
+    """What `named_modules()` gives, without a generator inside a generator for each level: a capture looks at all
+    modules of a model several times."""
+    if module is None:
+        return []
+    found: Submodules = []
+    seen: set[int] = set()
+    waiting: Submodules = [("", module)]
+    while waiting:
+        path, current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        found.append((path, current))
+        prefix = f"{path}." if path else ""
+        children = [(prefix + name, child) for name, child in current._modules.items() if child is not None]
+        waiting.extend(reversed(children))
+    return found
+
 
 @contextmanager
-def unchanged(module: torch.nn.Module | None, protect: Callable[[torch.Tensor], None]) -> Iterator[None]:
+def unchanged(modules: Submodules, protect: Callable[[torch.Tensor], None]) -> Iterator[None]:
     """Puts every attribute of every submodule back on exit. Tensors that are plain attributes are handed to `protect`,
     which undoes writes to their memory."""
-    if module is None:
-        yield
-        return
-    saved = [(child, dict(vars(child)), _containers(child)) for child in module.modules()]
+    saved = [(child, dict(vars(child)), _containers(child)) for _, child in modules]
     for _, attributes, _ in saved:
         for value in attributes.values():
-            if isinstance(value, torch.Tensor):
+            if _is_tensor(type(value)):
                 protect(value)
     try:
         yield
     finally:
         for child, attributes, containers in saved:
-            vars(child).clear()
-            vars(child).update(attributes)
+            _refill(vars(child), attributes)
             for container, contents in containers:
                 _refill(container, contents)
+
+
+@functools.cache
+def _is_tensor(kind: type) -> bool:
+    """By type, and remembered: torch's own isinstance takes ten times as long, and models have many attributes."""
+    return issubclass(kind, torch.Tensor)
 
 
 _CONTAINERS = frozenset((dict, list))  # exactly: the hooks of a module are OrderedDicts
@@ -64,9 +89,9 @@ def _items(container: Any) -> Iterable[Any]:
 _OF_LAST_CALL = ("cached_sequence_length", "cached_rotary_positional_embedding")
 
 
-def forget_sizes(module: torch.nn.Module | None) -> None:
+def forget_sizes(modules: Submodules) -> None:
     """Empties what the model keeps from an earlier call; inside `unchanged`, which puts it back."""
-    for child in module.modules() if module is not None else ():
+    for _, child in modules:
         for name in _OF_LAST_CALL:
             if vars(child).get(name) is not None:
                 vars(child)[name] = None
