@@ -15,7 +15,7 @@ from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
 from .interception import intercepted
 from .model_patches import patched_models
-from .model_state import Submodules, forget_sizes, no_garbage_collection, submodules, unchanged
+from .model_state import Submodules, forget_sizes, no_garbage_collection, remembered, state_of
 from .on_disk import before_reading
 from .place import model_line
 from .rolled import Unroll, rolling, was_used
@@ -56,11 +56,12 @@ def capture(
     _check_inputs(model, kwargs)
     flat = flatten(kwargs)
     axes = axes_for(flat, dynamic=dynamic, dynamic_shapes=dynamic_shapes)
-    captured = capture_once(model, flat, axes)
-    if test_guards and axes.symbols:
-        from .guards import tested
+    with no_garbage_collection(), remembered(model if isinstance(model, torch.nn.Module) else None):
+        captured = capture_once(model, flat, axes)
+        if test_guards and axes.symbols:
+            from .guards import tested
 
-        captured = tested(model, captured, axes)
+            captured = tested(model, captured, axes)
     axes.report_pinned(captured)
     return captured
 
@@ -162,18 +163,17 @@ def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: bool, *, e
         session.add_input(name, leaf, axes.of(name, leaf)) if isinstance(leaf, torch.Tensor) else leaf
         for name, leaf in zip(flat.names, flat.leaves, strict=True)
     ]
-    modules = submodules(module)
-    _name_weights(session, modules)
+    state = state_of(module)
+    _name_weights(session, state.modules)
     rng = torch.get_rng_state()
     try:
         with (
             torch.no_grad(),
-            no_garbage_collection(),
-            unchanged(modules, session.protect),
+            state.unchanged(session.protect),
             intercepted(exporting),
-            patched_models({type(child) for _, child in modules}),
+            patched_models({type(child) for _, child in state.modules}),
         ):
-            forget_sizes(modules)
+            forget_sizes(state.modules)
             session.start()
             try:
                 output = _call(session, model, unflatten(leaves, flat.spec))

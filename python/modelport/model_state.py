@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import gc
-import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from operator import is_
 from typing import Any
 
 import torch
@@ -34,55 +35,67 @@ def submodules(module: torch.nn.Module | None) -> Submodules:
     return found
 
 
+class ModelState:
+    """What a model looked like: every attribute of every submodule, and the contents of their lists and dicts."""
+
+    def __init__(self, module: torch.nn.Module | None):
+        self.module = module
+        self.modules = submodules(module)
+        self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
+        self._lists: list[tuple[list[Any], list[Any]]] = []
+        self._tensors: list[torch.Tensor] = []
+        for _, child in self.modules:
+            attributes = vars(child)
+            self._dicts.append((attributes, attributes.copy()))
+            for value in attributes.values():
+                kind = type(value)
+                if kind in _PLAIN:
+                    continue
+                if kind is dict or kind is OrderedDict:
+                    self._dicts.append((value, value.copy() if value else _EMPTY))
+                elif kind is list:
+                    self._lists.append((value, value.copy()))
+                elif issubclass(kind, torch.Tensor):
+                    self._tensors.append(value)
+
+    @contextmanager
+    def unchanged(self, protect: Callable[[torch.Tensor], None]) -> Iterator[None]:
+        """Puts everything back on exit. Tensors that are plain attributes are handed to `protect`, which undoes writes
+        to their memory."""
+        for tensor in self._tensors:
+            protect(tensor)
+        try:
+            yield
+        finally:
+            for now, before in self._dicts:
+                same = len(now) == len(before) and (not now or all(map(is_, now.values(), before.values())))
+                if not same:
+                    now.clear()
+                    now.update(before)
+            for items, contents in self._lists:
+                if len(items) != len(contents) or not all(map(is_, items, contents)):
+                    items[:] = contents
+
+
+_EMPTY: dict[Any, Any] = {}
+# Most attributes of a module: nothing to look into, nothing that could be written to.
+_PLAIN = frozenset((bool, int, float, str, type(None), set, tuple))
+_current: ContextVar[ModelState | None] = ContextVar("state of the model that is being captured", default=None)
+
+
 @contextmanager
-def unchanged(modules: Submodules, protect: Callable[[torch.Tensor], None]) -> Iterator[None]:
-    """Puts every attribute of every submodule back on exit. Tensors that are plain attributes are handed to `protect`,
-    which undoes writes to their memory."""
-    saved = [(child, dict(vars(child)), _containers(child)) for _, child in modules]
-    for _, attributes, _ in saved:
-        for value in attributes.values():
-            if _is_tensor(type(value)):
-                protect(value)
+def remembered(module: torch.nn.Module | None) -> Iterator[None]:
+    """While it lasts, the state of the model is looked at once, however many captures it takes."""
+    token = _current.set(ModelState(module))
     try:
         yield
     finally:
-        for child, attributes, containers in saved:
-            _refill(vars(child), attributes)
-            for container, contents in containers:
-                _refill(container, contents)
+        _current.reset(token)
 
 
-@functools.cache
-def _is_tensor(kind: type) -> bool:
-    """By type, and remembered: torch's own isinstance takes ten times as long, and models have many attributes."""
-    return issubclass(kind, torch.Tensor)
-
-
-_CONTAINERS = frozenset((dict, list))  # exactly: the hooks of a module are OrderedDicts
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks")  # a model may install its own when it is first called
-_NONE: dict[Any, Any] = {}
-
-
-def _containers(child: torch.nn.Module) -> list[tuple[Any, Any]]:
-    """Lists and dicts held by the module (its buffers among them) with their contents."""
-    kept = [(value, value.copy()) for value in vars(child).values() if type(value) in _CONTAINERS]
-    return kept + [
-        (hooks, dict(hooks) if hooks else _NONE) for hooks in map(vars(child).get, _HOOKS) if hooks is not None
-    ]
-
-
-def _refill(container: Any, contents: Any) -> None:
-    if len(container) == len(contents) and all(map(operator.is_, _items(container), _items(contents))):
-        return
-    container.clear()
-    if isinstance(container, dict):
-        container.update(contents)
-    else:
-        container.extend(contents)
-
-
-def _items(container: Any) -> Iterable[Any]:
-    return container.values() if isinstance(container, dict) else container
+def state_of(module: torch.nn.Module | None) -> ModelState:
+    state = _current.get()
+    return state if state is not None and state.module is module else ModelState(module)
 
 
 # Attributes in which models keep what they computed for the size of their last call, and compare with the next.

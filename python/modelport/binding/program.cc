@@ -89,6 +89,7 @@ std::vector<std::vector<std::int64_t>> input_sizes(
 /// Whether two captures gave the same program, with the symbols unified that either of them
 /// unified.
 bool same_where_both_hold(const Program& a, const Program& b) {
+  if (a.replacements == b.replacements) return ir::same_program(a.graph, b.graph);
   ir::Graph first = a.graph;
   ir::Graph second = b.graph;
   first.substitute(b.replacements);
