@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from typing import Any
 
 import torch
@@ -66,7 +67,15 @@ def capture(
     return captured
 
 
-def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: bool = False) -> Captured:
+class Trial(IntEnum):
+    """A capture at another size, which records no bounds."""
+
+    NONE = 0
+    COMPARED = 1  # its graph is compared and forgotten: lines of the model are left out
+    KEPT = 2  # its graph may take the place of the first
+
+
+def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: Trial = Trial.NONE) -> Captured:
     """One capture at the sizes of `flat`, its guards as the model made them.
 
     Model code that pins symbols by `int(...)` or `len(...)` is captured again with substitutes for these. A `trial`
@@ -84,7 +93,7 @@ def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: bool = False) -> 
     return _without_substitutes(model, flat, axes, trial, captured) if known else captured
 
 
-def _without_substitutes(model: Any, flat: Flat, axes: Axes, trial: bool, captured: Captured) -> Captured:
+def _without_substitutes(model: Any, flat: Flat, axes: Axes, trial: Trial, captured: Captured) -> Captured:
     """A number that stayed symbolic only to be pinned a line later did harm: as a plain number it is a guard on the
     size, and a graph from its other side may serve all sizes."""
     if not _pins(captured):
@@ -104,7 +113,7 @@ def _pins(captured: Captured) -> int:
 _ROUNDS = 4  # each may reach code that the one before did not
 
 
-def _capture_with(model: Any, flat: Flat, axes: Axes, trial: bool, known: frozenset[Use]) -> Captured:
+def _capture_with(model: Any, flat: Flat, axes: Axes, trial: Trial, known: frozenset[Use]) -> Captured:
     """Loops over items stay rolled where the graph then gives the values of the model; else they are unrolled."""
     with installed(known):
         try:
@@ -131,7 +140,7 @@ def _origin(error: BaseException) -> BaseException:
     return error
 
 
-def _capture_fastest(model: Any, flat: Flat, axes: Axes, trial: bool) -> Captured:
+def _capture_fastest(model: Any, flat: Flat, axes: Axes, trial: Trial) -> Captured:
     """Shapes are enough for most models: what depends on a parameter is not computed, so that a capture is quicker than
     a forward pass. Where the model asks for a value, it is captured again with everything computed. A model that fails
     in the branches that it takes for exporters (its own bug, if it runs without) is captured as it runs for people."""
@@ -140,7 +149,7 @@ def _capture_fastest(model: Any, flat: Flat, axes: Axes, trial: bool) -> Capture
     except Exception as error:  # whatever it is, the capture with data either works or reports it
         if isinstance(_origin(error), Unroll):
             raise
-        before_reading(model, error, trial=trial)
+        before_reading(model, error, trial=bool(trial))
     try:
         return _capture(model, flat, axes, core.Session(True), trial)
     except ExportError as error:
@@ -153,9 +162,9 @@ def _capture_fastest(model: Any, flat: Flat, axes: Axes, trial: bool) -> Capture
         raise failure from failure.__cause__
 
 
-def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: bool, *, exporting: bool = True) -> Captured:
+def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: Trial, *, exporting: bool = True) -> Captured:
     if trial:
-        session.set_trial()
+        session.set_trial(trial is Trial.COMPARED)
     for symbol in axes.symbols.values():
         session.declare(symbol.name, symbol.hint(flat), symbol.low, symbol.high)
     module = model if isinstance(model, torch.nn.Module) else None

@@ -27,14 +27,12 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
 def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: dict[str, int]) -> Captured:
     if not narrowed:
         return captured
-    other = _capture_at(model, captured, axes, narrowed)
+    other = _capture_at(model, captured, axes, narrowed, kept=False)
     if other is not None and captured.program.same_as(other.program):
         return _widened(captured, narrowed)
     for name, size in narrowed.items():
-        if len(narrowed) > 1 or other is None:
-            other = _capture_at(model, captured, axes, {name: size})
+        other = _capture_at(model, captured, axes, {name: size}, kept=True)
         captured = _decided(model, captured, other, {name: size})
-        other = None
     return captured
 
 
@@ -54,11 +52,11 @@ def _narrowed(captured: Captured, below: bool) -> dict[str, int]:
     return sizes
 
 
-def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int]) -> Captured | None:
-    from .capturing import capture_once
+def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int], *, kept: bool) -> Captured | None:
+    from .capturing import Trial, capture_once
 
     try:
-        return capture_once(model, _resized(captured, sizes), axes, trial=True)
+        return capture_once(model, _resized(captured, sizes), axes, trial=Trial.KEPT if kept else Trial.COMPARED)
     except Exception:  # the model itself does not run at this size: the guard is real
         return None
 

@@ -109,7 +109,11 @@ py::object read_number(const at::Tensor& tensor) {
 void bind_session(py::module_& module) {
   py::class_<PySession>(module, "Session")
       .def(py::init<bool>())
-      .def("set_trial", [](PySession& self) { self.session().dims().set_trial(true); })
+      .def("set_trial",
+           [](PySession& self, bool only_compared) {
+             self.session().dims().set_trial(true);
+             if (only_compared) self.surroundings().leave_out_places();
+           })
       .def("declare", &PySession::declare)
       .def("add_input", &PySession::add_input)
       .def("add_weight", &PySession::add_weight)

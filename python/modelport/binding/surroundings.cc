@@ -47,6 +47,7 @@ const PythonSurroundings::Code& PythonSurroundings::code_of(PyCodeObject* code) 
 }
 
 ir::Place PythonSurroundings::place() {
+  if (!places_) return {};
   const py::gil_scoped_acquire gil;
   ir::Place here;
   if (!stack_.empty()) here.module_path = *stack_.back();
