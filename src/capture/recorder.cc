@@ -1,6 +1,9 @@
 #include "capture/recorder.h"
 
+#include <ATen/InferSize.h>
+#include <ATen/TensorUtils.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
 
@@ -68,8 +71,27 @@ void Recorder::run() {
   throw InternalError("a composite operator reached the recorder");
 }
 
+/// Copies that `reshape` and `contiguous` make of tensors without data: torch's own way to them
+/// leads through Python. Nothing where the result is a view, or the operand as it is.
+static std::optional<at::Tensor> copy_without_data(const OpFacts& facts,
+                                                   const std::vector<c10::IValue>& real) {
+  const bool reshape = facts.name == "aten.reshape";
+  if (!reshape && facts.name != "aten.contiguous") return std::nullopt;
+  const at::Tensor self = real[0].toTensor();
+  if (!self.is_meta() || self.numel() == 0) return std::nullopt;
+  if (!reshape) {
+    if (self.is_contiguous() || real[1].toMemoryFormat() != at::MemoryFormat::Contiguous)
+      return std::nullopt;
+    return at::empty(self.sizes(), self.options());
+  }
+  const at::DimVector sizes = at::infer_size_dv(real[1].toIntVector(), self.numel());
+  if (at::detail::computeStride(self.sizes(), self.strides(), sizes)) return std::nullopt;
+  return at::empty(sizes, self.options());
+}
+
 std::vector<c10::IValue> Recorder::run_for_real(const std::vector<c10::IValue>& real) {
   const at::AutoDispatchBelowADInplaceOrView below;
+  if (const auto copy = copy_without_data(facts_, real)) return {*copy};
   torch::jit::Stack stack(real.begin(), real.end());
   op_.callBoxed(stack);
   return {std::make_move_iterator(stack.begin()), std::make_move_iterator(stack.end())};
