@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Modelport in five steps: capture a model, read the graph, run it at other sizes, save a .pt2, load it with torch.
+"""Modelport in a few steps: capture a model, read the graph, run it at other sizes, export to .pt2 and to ONNX.
 
 Needs no network: the model is a tiny Qwen3 with random weights. Exits with 1 if any value differs from eager."""
 
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -110,6 +111,17 @@ def main() -> int:
             reloaded = torch.export.load(path).module()
     with step("the reloaded program at the same sizes"):
         good = agrees(reloaded, model, OTHER_SIZES) and good
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "qwen3.onnx"
+        with step(f"OnnxExporter().export(model, inputs, OnnxConfig(dynamic=True)).save({path.name!r})"):
+            program = modelport.OnnxExporter().export(model, inputs, modelport.OnnxConfig(dynamic=True))
+            program.save(path)
+            print(
+                f"   {program.node_count} nodes of opset {program.opset}: {', '.join(file.name for file in program.files)}"
+            )
+    with step("the ONNX model in onnxruntime, at the same sizes"):
+        good = agrees(lambda **inputs: SimpleNamespace(logits=program(**inputs)[0]), model, OTHER_SIZES) and good
 
     print("\nEvery value agrees with eager." if good else "\nSome values DIFFER from eager: see MISMATCH above.")
     return 0 if good else 1

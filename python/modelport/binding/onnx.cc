@@ -1,6 +1,8 @@
 // ONNX models: programs lowered and written.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "backends/onnx/writer.h"
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
@@ -46,6 +48,20 @@ std::shared_ptr<OnnxGraph> lower(std::shared_ptr<Program> program, int opset, bo
   lowered->program = std::move(program);
   lowered->opset = opset;
   return lowered;
+}
+
+/// Nodes as the file has them: constants and weights that are stored transposed are initializers.
+std::size_t node_count(const OnnxGraph& lowered) {
+  const ir::Graph& graph = lowered.graph;
+  const auto stored = [&](const ir::Node& node) {
+    if (node.op == "onnx.Constant") return true;
+    if (node.op != "onnx.Transpose") return false;
+    const ir::ArgList& inputs = *node.find("inputs")->get<ir::ArgList>();
+    const ir::Value& value = graph.value(*inputs[0].get<ir::ValueId>());
+    return value.origin == ir::Origin::weight && value.tensor().shape.size() == 2;
+  };
+  return graph.nodes().size() -
+         static_cast<std::size_t>(std::ranges::count_if(graph.nodes(), stored));
 }
 
 std::vector<std::string> input_names(const OnnxGraph& lowered) {
@@ -115,8 +131,7 @@ py::bytes bytes_of(const OnnxGraph& lowered, const py::dict& given) {
 void bind_onnx(py::module_& module) {
   py::class_<OnnxGraph, std::shared_ptr<OnnxGraph>>(module, "OnnxGraph")
       .def("__str__", [](const OnnxGraph& lowered) { return ir::print(lowered.graph); })
-      .def_property_readonly("node_count",
-                             [](const OnnxGraph& lowered) { return lowered.graph.nodes().size(); })
+      .def_property_readonly("node_count", &node_count)
       .def("inputs", &input_names)
       .def("outputs", &output_names)
       .def("output_dtypes", &output_dtypes)
