@@ -117,9 +117,8 @@ def main() -> int:
         with step(f"OnnxExporter().export(model, inputs, OnnxConfig(dynamic=True)).save({path.name!r})"):
             program = modelport.OnnxExporter().export(model, inputs, modelport.OnnxConfig(dynamic=True))
             program.save(path)
-            print(
-                f"   {program.node_count} nodes of opset {program.opset}: {', '.join(file.name for file in program.files)}"
-            )
+            files = ", ".join(file.name for file in program.files)
+            print(f"   {program.node_count} nodes of opset {program.opset}: {files}")
     with step("the ONNX model in onnxruntime, at the same sizes"):
         good = agrees(lambda **inputs: SimpleNamespace(logits=program(**inputs)[0]), model, OTHER_SIZES) and good
 
