@@ -15,8 +15,6 @@ constexpr std::int64_t kMostRows = 1 << 12;  // a triangular inverse is four nod
 
 Value transposed(Lower& l, Value x) { return l.swap_axes(x, l.rank(x) - 2, l.rank(x) - 1); }
 
-Int rows_of(Lower& l, Value x) { return l.shape(x)[l.shape(x).size() - 2]; }
-
 /// [..., i:i + 1, :]
 Value row(Lower& l, Value x, std::int64_t i) { return l.slice(x, l.rank(x) - 2, i, i + 1); }
 /// [..., :, i:i + 1]

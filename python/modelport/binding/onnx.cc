@@ -76,6 +76,14 @@ std::vector<std::string> output_names(const OnnxGraph& lowered) {
   return names;
 }
 
+/// Conditions between sizes that must hold, in the names of the file's axes.
+std::vector<std::string> guards(const OnnxGraph& lowered) {
+  std::vector<std::string> conditions;
+  for (const shape::Guard& guard : lowered.graph.guards)
+    conditions.push_back(shape::print(guard.condition));
+  return conditions;
+}
+
 std::vector<at::ScalarType> output_dtypes(const OnnxGraph& lowered) {
   std::vector<at::ScalarType> dtypes;
   for (const ir::Output& output : lowered.graph.outputs)
@@ -135,6 +143,7 @@ void bind_onnx(py::module_& module) {
       .def("inputs", &input_names)
       .def("outputs", &output_names)
       .def("output_dtypes", &output_dtypes)
+      .def("guards", &guards)
       .def("dims", [](const OnnxGraph& lowered) { return dims_list(lowered.graph); })
       .def("write", &write)
       .def("bytes", &bytes_of);

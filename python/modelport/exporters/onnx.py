@@ -206,12 +206,10 @@ class OnnxProgram:
 
     def metadata(self) -> list[tuple[str, str]]:
         """What the file says of itself: sizes it is valid for, what the model assumed, where it came from."""
-        program = _without_values(self.captured)
         ranges = {d["name"]: [d["lo"], d["hi"]] for d in self.graph.dims()}
         rows = [("modelport.ranges", json.dumps(ranges, sort_keys=True))]
-        guards = [g["condition"] for g in program.guards() if g["effect"] == "kept"]
-        if guards:
-            rows.append(("modelport.guards", json.dumps(guards)))
+        if self.graph.guards():
+            rows.append(("modelport.guards", json.dumps(self.graph.guards())))
         if self.captured.assumptions:
             rows.append(("modelport.assumptions", json.dumps([_assumption(a) for a in self.captured.assumptions])))
         source = getattr(self.captured, "source", None)
