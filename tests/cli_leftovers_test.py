@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import resource
 import signal
 import subprocess
@@ -122,7 +123,11 @@ sys.exit(main(sys.argv[2:]))
 def test_an_interrupted_export_leaves_the_old_one(kind: str, sent: int, code: int, bert: str, old_export: Any) -> None:
     out, before = old_export
     command = [sys.executable, "-c", RUN, kind, "export", "onnx", bert, str(out), "--no-check"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Where these tests run in the background of a shell, ctrl-C is ignored, and children inherit that.
+    as_on_a_terminal = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=as_on_a_terminal
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "written\n"
     assert len(list(out.parent.iterdir())) == 2  # the new one is there, beside the old one

@@ -96,18 +96,20 @@ def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: Trial = Trial.NON
 def _without_substitutes(model: Any, flat: Flat, axes: Axes, trial: Trial, captured: Captured) -> Captured:
     """A number that stayed symbolic only to be pinned a line later did harm: as a plain number it is a guard on the
     size, and a graph from its other side may serve all sizes."""
-    if not _pins(captured):
+    if not _pins(captured, axes):
         return captured
     try:
         plain = _capture_with(model, flat, axes, trial, frozenset())
     except Exception:
         return captured
-    better = _pins(plain) <= _pins(captured) and len(plain.assumptions) <= len(captured.assumptions)
+    better = _pins(plain, axes) <= _pins(captured, axes) and len(plain.assumptions) <= len(captured.assumptions)
     return plain if better else captured
 
 
-def _pins(captured: Captured) -> int:
-    return sum(guard["effect"] == "pinned" for guard in captured.guards)
+def _pins(captured: Captured, axes: Axes) -> int:
+    """How many numbers that the data decides were pinned."""
+    pinned = (guard["symbols"] for guard in captured.guards if guard["effect"] == "pinned")
+    return sum(axes.symbols.keys().isdisjoint(symbols) for symbols in pinned)
 
 
 _ROUNDS = 4  # each may reach code that the one before did not

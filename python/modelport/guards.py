@@ -13,6 +13,7 @@ import torch
 
 from .captured import Captured
 from .dynamic import Axes
+from .model_state import state_of
 from .structure import Flat, flatten, unflatten
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
@@ -114,8 +115,10 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]
     _set_ranges(trial, sizes)
     tensors = [leaf for leaf in inputs.leaves if isinstance(leaf, torch.Tensor)]
     rng = torch.get_rng_state()
+    # A model may settle for another kind of attention at a size, and keep to it afterwards.
+    state = state_of(model if isinstance(model, torch.nn.Module) else None)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), state.unchanged(lambda _tensor: None):
             want = flatten(model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))).tensors().values()
             torch.set_rng_state(rng)
             values, _ = trial.run(tensors, None)
