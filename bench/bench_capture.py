@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from models import tiny_qwen3
 from requirements import Requirements, median, seconds, shown
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 import modelport
 
@@ -27,20 +27,6 @@ RUNS = 5
 LEAST_CAPTURE_RATIO = 100.0
 LEAST_PT2_RATIO = 50.0
 MOST_SLACK = 1.3  # over linear
-
-
-def qwen3(layers: int) -> torch.nn.Module:
-    torch.manual_seed(0)
-    config = Qwen3Config(
-        num_hidden_layers=layers,
-        hidden_size=64,
-        intermediate_size=128,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        vocab_size=1000,
-    )
-    return Qwen3ForCausalLM(config).eval()
 
 
 def inputs() -> dict[str, torch.Tensor]:
@@ -70,7 +56,7 @@ def peer_times(model: torch.nn.Module, folder: Path) -> tuple[float, float]:
 
 def compare(layers: int, quick: bool, requirements: Requirements) -> None:
     print(f"\nQwen3, {layers} layers, hidden 64, batch {BATCH}, seq {SEQ}, dynamic; median of {RUNS}, the peer once")
-    model = qwen3(layers)
+    model = tiny_qwen3(layers)
     with tempfile.TemporaryDirectory() as name:
         ours = our_times(model, Path(name))
         theirs = None if quick else peer_times(model, Path(name))
@@ -92,7 +78,7 @@ def scale(layers: list[int], requirements: Requirements) -> None:
     print("\nCapture over the number of layers")
     times: dict[int, float] = {}
     for count in layers:
-        model = qwen3(count)
+        model = tiny_qwen3(count)
         times[count] = median(lambda model=model: modelport.capture(model, inputs(), dynamic=True))
         print(f"  {count:3} layers  {shown(times[count]):>12}  {1000 * times[count] / count:8.2f} ms a layer")
     first, last = layers[0], layers[-1]

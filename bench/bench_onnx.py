@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from requirements import Requirements, median, seconds, shown
+from requirements import Requirements, median, peak_mib, seconds, shown
 
 LEAST_TINY_RATIO = 200.0
 LEAST_LARGE_RATIO = 20.0
@@ -26,23 +26,6 @@ LEAST_BUILDER_RATIO = 3.0
 MOST_LINK_GIB = 1.2
 MOST_NODES = 2457 // 2  # half of the transformers exporter's optimized file
 PREFILL = (1, 128)
-
-
-def tiny_qwen3() -> Any:
-    import torch
-    from transformers import Qwen3Config, Qwen3ForCausalLM
-
-    torch.manual_seed(0)
-    config = Qwen3Config(
-        num_hidden_layers=28,
-        hidden_size=64,
-        intermediate_size=128,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        vocab_size=1000,
-    )
-    return Qwen3ForCausalLM(config).eval()
 
 
 def qwen3_06b_config() -> Any:
@@ -77,11 +60,6 @@ def text(batch: int, length: int) -> dict[str, Any]:
 
     ids = torch.arange(batch * length).view(batch, length) % 900
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-
-
-def peak_mib() -> float:
-    """Of this program alone: getrusage remembers the process that started it."""
-    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
 
 
 # --- what runs in processes of its own --------------------------------------------------------------------------------
@@ -187,6 +165,8 @@ def in_own_process(step: str, *arguments: Any) -> dict[str, float]:
 
 
 def tiny(quick: bool, requirements: Requirements) -> None:
+    from models import tiny_qwen3
+
     import modelport
 
     print("\nQwen3, 28 layers, hidden 64, dynamic, to ONNX and written; ours the median of 5, the peer once")
@@ -252,15 +232,12 @@ def linked(checkpoint: Path, folder: Path, requirements: Requirements) -> None:
 
 def latency(name: str, ours: Path, theirs: Path, requirements: Requirements) -> None:
     """Both files in turn, so that noise of the machine meets both."""
-    import onnxruntime
+    from modelport.exporters.onnx_session import quiet_session
 
     feeds = {key: x.numpy() for key, x in text(*PREFILL).items()}
     sessions = []
     for path in (ours, theirs):
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 2
-        options.log_severity_level = 4
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = quiet_session(path, threads=2)
         known = {i.name for i in session.get_inputs()}
         sessions.append((session, {key: x for key, x in feeds.items() if key in known}))
         session.run(None, sessions[-1][1])

@@ -10,11 +10,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from requirements import peak_mib, seconds
 
 MOST_MIB = 1536
 MOST_FORWARDS = 5.0
@@ -93,10 +93,10 @@ def _measure_in(folder: Path) -> Result:
     ids = torch.arange(BATCH * SEQ).view(BATCH, SEQ)
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     captures: list[Any] = []
-    first = _seconds(lambda: captures.append(modelport.capture(folder, inputs, dynamic=True)))
-    peak = _peak_mib()
+    first = seconds(lambda: captures.append(modelport.capture(folder, inputs, dynamic=True)))
+    peak = peak_mib()
     nodes = captures.pop().program.node_count()
-    capture = min(_seconds(lambda: modelport.capture(folder, inputs, dynamic=True)) for _ in range(RUNS))
+    capture = min(seconds(lambda: modelport.capture(folder, inputs, dynamic=True)) for _ in range(RUNS))
 
     from transformers import LlamaConfig
 
@@ -106,20 +106,8 @@ def _measure_in(folder: Path) -> Result:
     on_meta = {"input_ids": ids.to("meta"), "attention_mask": mask, "position_ids": ids.to("meta")}
     with torch.no_grad():
         model(**on_meta)
-        forward = min(_seconds(lambda: model(**on_meta)) for _ in range(RUNS))
+        forward = min(seconds(lambda: model(**on_meta)) for _ in range(RUNS))
     return Result(peak, first, capture, forward, nodes)
-
-
-def _seconds(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def _peak_mib() -> float:
-    """Of this program alone: getrusage remembers the process that started it."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def main() -> int:

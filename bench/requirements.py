@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -41,3 +42,8 @@ def median(call: Callable[[], Any], runs: int = 5) -> float:
 
 def shown(time_s: float) -> str:
     return f"{1000 * time_s:,.1f} ms" if time_s < 10 else f"{time_s:,.1f} s"
+
+
+def peak_mib() -> float:
+    """Of this program alone: getrusage remembers the process that started it."""
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024

@@ -29,6 +29,11 @@ class Captured:
         )
 
     @property
+    def unread_program(self) -> Any:
+        """The program for its graph alone: weights that lie in files are not read for it."""
+        return self.program
+
+    @property
     def output_names(self) -> list[str]:
         return self.program.output_names()
 

@@ -219,6 +219,10 @@ class CapturedOnDisk(Captured):
     def program(self, program: Any) -> None:
         self._plain.program = program
 
+    @property
+    def unread_program(self) -> Any:
+        return self._plain.program
+
     def weight_files(self) -> dict[str, StoredTensor]:
         """For each weight of the graph that is stored as it is used: the file and the place in it."""
         return {name: s.as_stored for name, s in self._sources().items() if s.as_stored is not None}

@@ -8,7 +8,6 @@ model's, and from which nothing right follows, is the one that is wrong."""
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 
 from ..artifact import Artifact, further_outputs
-from ..exporters.onnx_session import to_numpy
+from ..exporters.onnx_session import quiet_session, to_numpy
 from .session import Runner
 from .tolerance import same_values
 
@@ -42,13 +41,9 @@ def all_values(artifact: Artifact, runner: Runner, inputs: Mapping[str, Any]) ->
 
     outputs = {row["name"] for row in artifact.summary["outputs"]}
     names = [name for node in artifact.summary["nodes"] for name in node[4] if name and name not in outputs]
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    folder = os.fspath(artifact.path.parent.absolute())
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
     model = artifact.path.read_bytes() + further_outputs(names)
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    as_written = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = quiet_session(model, weights_in=artifact.path.parent.absolute(), graph_optimization_level=as_written)
     feeds = {name: to_numpy(value) for name, value in runner.feeds(inputs).items()}
     results = session.run(None, feeds)
     return dict(zip([o.name for o in session.get_outputs()], results, strict=True))

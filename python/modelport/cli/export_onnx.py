@@ -32,7 +32,7 @@ def run(args: Any, console: Console) -> bool:
     staging = Staging(args.out)
     with _warnings_as_notes(console), staging, interruptible(staging.discard):
         program, loading = _program(args, console, folder)
-        total = sum(t.nbytes for t in _weights(program).values())
+        total = sum(t.nbytes for t in program.captured.unread_program.weights().values())
         with console.stage("write", staging.written, total):
             program.save(staging.folder / staging.name)
             if not staging.single:
@@ -91,16 +91,12 @@ def _note_infinities(console: Console, program: Any) -> None:
     """Weights that do not fit into fp16: the model has the same infinities there, so that a check does not see them."""
     import torch
 
-    halves = {name: w for name, w in _weights(program).items() if w.dtype == torch.float16}
+    weights = program.captured.unread_program.weights()
+    halves = {name: w for name, w in weights.items() if w.dtype == torch.float16}
     lost = [name for name, weight in halves.items() if bool(weight.isinf().any())]
     if lost:
         more = f" and {len(lost) - 4} more" if len(lost) > 4 else ""
         console.note(f"values too large for fp16 are infinite in {', '.join(lost[:4])}{more}; --dtype bf16 has room")
-
-
-def _weights(program: Any) -> dict[str, Any]:
-    captured = program.captured
-    return getattr(captured, "_plain", captured).program.weights()
 
 
 def _check(args: Any, program: Any, staging: Staging, loading: Any) -> Any:

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 from ..errors import problem
 
@@ -32,6 +32,19 @@ class ExportConfigMixin:
                 "E0301", f"{cls.__name__} has no field {', '.join(unknown)}", f"it has: {', '.join(sorted(known))}"
             )
         return cls(**config_dict)
+
+    @classmethod
+    def given(cls, config: Any) -> Self:
+        """What a caller passes as a config: one of this class, a dict of its fields, or None for the defaults."""
+        if config is None:
+            return cls()
+        if isinstance(config, dict):
+            return cls(**config)
+        if not isinstance(config, cls):
+            article = "an" if cls.__name__[0] in "AEIOU" else "a"
+            way_out = f"pass {article} {cls.__name__} or a dict of its fields"
+            raise problem("E0301", f"config is a {type(config).__name__}", way_out)
+        return config
 
     def to_dict(self) -> dict[str, Any]:
         return copy.deepcopy(vars(self))

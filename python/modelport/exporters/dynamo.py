@@ -15,7 +15,6 @@ from torch.utils import _pytree as pytree
 from .. import core
 from ..captured import Captured
 from ..capturing import capture
-from ..errors import problem
 from ..structure import Flat
 from .base import HfExporter
 from .configs import DynamoConfig
@@ -35,21 +34,11 @@ class DynamoExporter(HfExporter):
         sample_inputs: MutableMapping[str, Any],
         config: DynamoConfig | dict[str, Any] | None = None,
     ) -> ExportedProgram:
-        config = _as_config(config)
+        config = DynamoConfig.given(config)
         model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
         with apply_patches("dynamo"), config_flags(model, flags):
             captured = capture(model, inputs, dynamic=config.dynamic, dynamic_shapes=config.dynamic_shapes)
         return ExportedProgram(captured)
-
-
-def _as_config(config: Any) -> DynamoConfig:
-    if config is None:
-        return DynamoConfig()
-    if isinstance(config, dict):
-        return DynamoConfig(**config)
-    if not isinstance(config, DynamoConfig):
-        raise problem("E0301", f"config is a {type(config).__name__}", "pass a DynamoConfig or a dict of its fields")
-    return config
 
 
 class ExportedProgram:

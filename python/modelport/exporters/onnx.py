@@ -44,7 +44,7 @@ class OnnxExporter(HfExporter):
         sample_inputs: MutableMapping[str, Any],
         config: OnnxConfig | dict[str, Any] | None = None,
     ) -> OnnxProgram:
-        config = _as_config(config)
+        config = OnnxConfig.given(config)
         opset = checked_opset(config.opset_version)
         shapes = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes}
         if isinstance(model, str | os.PathLike):
@@ -71,16 +71,6 @@ def checked_opset(asked: int | None) -> int:
     return int(asked)
 
 
-def _as_config(config: Any) -> OnnxConfig:
-    if config is None:
-        return OnnxConfig()
-    if isinstance(config, dict):
-        return OnnxConfig(**config)
-    if not isinstance(config, OnnxConfig):
-        raise problem("E0301", f"config is a {type(config).__name__}", "pass an OnnxConfig or a dict of its fields")
-    return config
-
-
 class OnnxProgram:
     """An ONNX model: `save` writes it, a call runs it in onnxruntime, `model_proto` is onnx's own object."""
 
@@ -88,7 +78,7 @@ class OnnxProgram:
         self.captured = captured
         self.config = config
         self.opset = opset
-        program = _without_values(captured)
+        program = captured.unread_program
         inputs = [name for name, _, _ in program.inputs()]
         asked = dict(config.names or {})
         renamed = output_names(captured.output_names, inputs)
@@ -101,7 +91,7 @@ class OnnxProgram:
 
     def _lowered(self, *, keep_weights: bool) -> Any:
         names = (self._input_names, self._output_names, self._axes)
-        program = _without_values(self.captured)
+        program = self.captured.unread_program
         return core.lower_onnx(program, self.opset, self.config.optimize, *names, keep_weights=keep_weights)
 
     @property
@@ -221,11 +211,6 @@ class OnnxProgram:
 
     def __str__(self) -> str:
         return str(self.graph)
-
-
-def _without_values(captured: Captured) -> Any:
-    """The program of a capture, without reading weights for it."""
-    return getattr(captured, "_plain", captured).program
 
 
 _WRITING = ("external_data", "export_params", "keep_initializers_as_inputs", "shard_bytes", "weights")

@@ -18,13 +18,22 @@ _BITS = {
 }
 
 
-def quiet_session(model: bytes | str | os.PathLike[str], threads: int = 0, **settings: Any) -> Any:
+def quiet_session(
+    model: bytes | str | os.PathLike[str],
+    threads: int = 0,
+    weights_in: str | os.PathLike[str] | None = None,
+    **settings: Any,
+) -> Any:
+    """A session on a file, or on bytes whose weights may lie in the folder `weights_in`. `settings` are attributes of
+    SessionOptions."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     if threads:
         options.intra_op_num_threads = threads
+    if weights_in is not None:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.fspath(weights_in))
     for name, value in settings.items():
         setattr(options, name, value)
     source = model if isinstance(model, bytes) else os.fspath(model)
