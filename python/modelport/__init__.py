@@ -25,6 +25,15 @@ _HOMES = {
     "exporters.onnx": ("OnnxExporter", "OnnxProgram"),
     "exporters.patches": ("apply_patches", "register_patch"),
     "exporters.prepare": ("get_leaf_tensors", "prepare_for_export"),
+    "observing": ("InputCandidate", "InputObserver", "InputObserverInfo"),
+    "running": ("load",),
+    "generation": (
+        "Components",
+        "decompose_for_generation",
+        "decompose_multimodal",
+        "decompose_prefill_decode",
+        "is_multimodal",
+    ),
 }
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 

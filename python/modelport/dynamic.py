@@ -95,9 +95,12 @@ def axes_for(flat: Flat, *, dynamic: bool, dynamic_shapes: Any) -> Axes:
 
 
 def _automatic(axes: Axes, name: str, axis: int) -> None:
-    # The past of a cache may be empty; an axis of any other input has something on it.
-    low = 0 if name.startswith("past_key_values.") else 1
-    axes.add(Symbol(axes.free_name(name, axis), name, axis, low))
+    axes.add(Symbol(axes.free_name(name, axis), name, axis, _least(name)))
+
+
+def _least(name: str) -> int:
+    """The past of a cache may be empty; an axis of any other input has something on it."""
+    return 0 if name.startswith("past_key_values.") else 1
 
 
 def _explicit(axes: Axes, flat: Flat, dynamic_shapes: Any) -> None:
@@ -115,8 +118,10 @@ def _explicit(axes: Axes, flat: Flat, dynamic_shapes: Any) -> None:
         raise problem(
             "E0303", "dynamic_shapes is neither a dict by input name nor a tuple", "{'input_ids': {0: 'batch'}}"
         )
-    for key, spec in dynamic_shapes.items():
+    for key, spec in _without_groups(flat, dynamic_shapes).items():
         matching = [n for n in flat.names if n == key or n.startswith(f"{key}.")]
+        if not matching and spec is None:  # a flag that is no input any more
+            continue
         if not matching:
             raise problem(
                 "E0303",
@@ -125,6 +130,16 @@ def _explicit(axes: Axes, flat: Flat, dynamic_shapes: Any) -> None:
             )
         for name, one in _spread(key, spec, [n for n in matching if n in tensors]):
             _axes_of_one(axes, name, tensors[name], one)
+
+
+def _without_groups(flat: Flat, dynamic_shapes: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model takes by `**kwargs`, torch.export wants in a dict of that name: here it is an input as any other."""
+    top = {name.split(".")[0] for name in flat.names}
+    spread: dict[str, Any] = {}
+    for key, spec in dynamic_shapes.items():
+        group = isinstance(spec, Mapping) and key not in top and all(isinstance(name, str) for name in spec)
+        spread |= spec if group else {key: spec}
+    return spread
 
 
 def _spread(key: str, spec: Any, names: list[str]) -> list[tuple[str, Any]]:
@@ -182,7 +197,7 @@ def _one_axis(axes: Axes, name: str, axis: int, wanted: Any) -> None:
         axes.add(Symbol(_valid(wanted), name, axis, named_by_user=True))
     elif type(wanted).__name__ == "_DimHint" or wanted in (hint, dynamic):
         low = getattr(wanted, "min", None)
-        symbol = Symbol(axes.free_name(name, axis), name, axis, 1 if low is None else int(low))
+        symbol = Symbol(axes.free_name(name, axis), name, axis, _least(name) if low is None else int(low))
         symbol.high = getattr(wanted, "max", None)
         symbol.named_by_user = "DYNAMIC" in str(wanted)
         axes.add(symbol)

@@ -100,6 +100,7 @@ class Interpreter {
     const ir::Node& node = graph_.node(id);
     const c10::OperatorHandle op = find_operator(node.op);
     torch::jit::Stack stack = operands(node, op);
+    fill_in_the_rest(node, stack);
     try {
       op.callBoxed(stack);
     } catch (const c10::Error& error) {
@@ -128,6 +129,18 @@ class Interpreter {
         if (--uses_[used.index] == 0) tensors_[used.index].reset();
       });
     }
+  }
+
+  /// A -1 in a shape stands for what is left, which torch cannot tell where there are no elements;
+  /// the graph knows it.
+  void fill_in_the_rest(const ir::Node& node, torch::jit::Stack& stack) {
+    if (node.op != "aten.view" && node.op != "aten.reshape" && node.op != "aten._unsafe_view")
+      return;
+    if (stack.size() < 2 || !stack[1].isIntList() || stack[0].toTensor().numel() != 0) return;
+    std::vector<std::int64_t> sizes;
+    for (const Int& size : graph_.value(node.results[0]).tensor().shape)
+      sizes.push_back(evaluate(size, values_));
+    stack[1] = sizes;
   }
 
   [[noreturn]] void count_differs(const ir::Node& node, std::size_t count) {

@@ -3,36 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "ops/lower.h"
+#include "shape/linear.h"
 
 namespace modelport::ops {
 namespace {
 
 using shape::Bool;
 using shape::Compare;
+using shape::Linear;
+using shape::linear_in;
 using shape::Real;
 using shape::Tree;
-
-/// size == factor * symbol + rest with a positive factor.
-struct Linear {
-  std::int64_t factor = 1;
-  Int rest;
-};
-std::optional<Linear> linear_in(const Int& size, const std::string& symbol) {
-  try {
-    const Int one = shape::substitute(size, {{symbol, 1}});
-    const auto factor = (shape::substitute(size, {{symbol, 2}}) - one).constant();
-    if (factor.value_or(0) <= 0) return std::nullopt;
-    const Int rest = one - *factor;
-    if (!(size == *factor * Int::symbol(symbol) + rest)) return std::nullopt;
-    return Linear{*factor, rest};
-  } catch (const ExportError&) {  // the symbol is part of a divisor that is 0 there
-    return std::nullopt;
-  }
-}
 
 std::string_view comparison(Compare op) {
   switch (op) {
@@ -313,8 +295,7 @@ ir::ValueId LowerNumbers::real(const Real& x) {
   ir::ValueId result = real(node.operands[0]);
   if (node.operands.size() == 1) {
     // onnxruntime has these for f32 alone.
-    constexpr std::array kSingle{Real::Op::cos, Real::Op::tan, Real::Op::log2};
-    if (std::ranges::find(kSingle, node.op) != kSingle.end() && node.op != Real::Op::log2)
+    if (node.op == Real::Op::cos || node.op == Real::Op::tan)
       return lower_.cast(lower_.unary(function(node.op), lower_.cast(result, Dtype::f32)),
                          Dtype::f64);
     result = lower_.unary(function(node.op), result);

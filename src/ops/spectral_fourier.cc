@@ -152,7 +152,7 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
           .infer = fft_c2r,
           .onnx = custom(onnx::fft_plain),
-          .samples = "c64[a, b + 1], [1], 0, 2*b; c128[a + 3, b], [0], 1, 5"},
+          .samples = "c64[a, b + 1], [1], 0, 2*b; c128[3, b], [0], 1, 5"},
     OpDef{
         .name = "aten._fft_r2c",
         .schema = "(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",

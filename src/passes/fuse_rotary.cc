@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "passes/constants.h"
+#include "passes/match.h"
 #include "passes/onnx_passes.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite.h"
@@ -19,7 +20,7 @@ struct Rotation {
 
 class RotaryFinder {
  public:
-  explicit RotaryFinder(const ir::Graph& graph) : graph_(graph) {}
+  explicit RotaryFinder(const ir::Graph& graph) : graph_(graph), match_(graph) {}
 
   std::optional<Rotation> find(const ir::Node& sum) const {
     if (sum.op != "onnx.Add") return std::nullopt;
@@ -43,9 +44,7 @@ class RotaryFinder {
  private:
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
   const ir::Node* made_by(ir::ValueId id, std::string_view op) const {
-    if (id == ir::ValueId{} || graph_.value(id).origin != ir::Origin::node) return nullptr;
-    const ir::Node& node = graph_.node(graph_.value(id).producer);
-    return node.op == op ? &node : nullptr;
+    return match_.made_by(id, op);
   }
   static std::optional<ir::ValueId> other_factor(const ir::Node& product, ir::ValueId x) {
     if (input_of(product, 0) == x) return input_of(product, 1);
@@ -121,6 +120,7 @@ class RotaryFinder {
   }
 
   const ir::Graph& graph_;
+  const Match match_;
 };
 
 /// The first half of each table, for every row of the batch; made once.

@@ -26,7 +26,9 @@ class Match {
   int uses(ir::ValueId id) const { return uses_[id.index]; }
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
 
+  /// nullptr for inputs and weights, and for an input that is left out.
   const ir::Node* producer(ir::ValueId id) const {
+    if (id == ir::ValueId{}) return nullptr;
     const ir::Value& value = graph_.value(id);
     return value.origin == ir::Origin::node ? &graph_.node(value.producer) : nullptr;
   }

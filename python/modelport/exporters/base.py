@@ -8,6 +8,7 @@ from collections.abc import MutableMapping
 from typing import Any, ClassVar
 
 from ..errors import problem
+from .configs import ExportConfigMixin
 
 
 class HfExporter(ABC):
@@ -25,6 +26,32 @@ class HfExporter(ABC):
     @abstractmethod
     def export(self, model: Any, sample_inputs: MutableMapping[str, Any], config: Any) -> Any:
         """Exports the model with its forward keyword arguments as the example."""
+
+    def export_for_generation(
+        self,
+        model: Any,
+        sample_inputs: MutableMapping[str, Any],
+        config: Any = None,
+        generation_config: Any = None,
+        multi_token_decode: bool = False,
+    ) -> dict[str, Any]:
+        """Exports the parts that `decompose_for_generation` finds. `sample_inputs` are those of `model.generate`;
+        `config` is one for all parts or a dict with one for each."""
+        from ..generation.decompose import decompose_for_generation
+
+        parts = decompose_for_generation(model, sample_inputs, generation_config, multi_token_decode)
+        return {name: self.export(part, given, config_of_part(config, name)) for name, (part, given) in parts.items()}
+
+
+def config_of_part(config: Any, name: str) -> Any:
+    """The config of a part: the one for all, or what a dict by the parts' names has for it."""
+    if not isinstance(config, dict) or not any(
+        isinstance(value, dict | ExportConfigMixin) for value in config.values()
+    ):
+        return config
+    if name not in config:
+        raise problem("E0301", f"the config by part has none for {name}", f"add config[{name!r}]")
+    return config[name]
 
 
 def check_packages(who: str, required: list[str], minimum: dict[str, str] | None = None) -> None:

@@ -86,6 +86,7 @@ class OnnxConfig(DynamoConfig):
     `external_data` keeps the weights in a file beside the model, `shard_bytes` in several of at most that size;
     `weights="link"` points into the checkpoint's own safetensors files and copies nothing; `export_params=False` leaves
     the weights out, as inputs. `optimize=False` writes the plain lowering. `names` renames inputs and outputs.
+    `num_logits_to_keep` is for generation: only the logits of so many last tokens are computed (0: those of all).
     """
 
     export_format: ExportFormat = ExportFormat.ONNX
@@ -98,6 +99,7 @@ class OnnxConfig(DynamoConfig):
     weights: str = "copy"
     shard_bytes: int | None = None
     names: dict[str, str] | None = None
+    num_logits_to_keep: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

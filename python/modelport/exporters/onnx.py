@@ -6,10 +6,10 @@ import functools
 import importlib.metadata
 import json
 import os
+import warnings
 from collections.abc import Mapping, MutableMapping
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
@@ -18,13 +18,17 @@ from ..captured import Captured
 from ..capturing import capture
 from ..errors import problem
 from ..structure import flatten
-from .base import HfExporter
+from ..unfilled import CapturedUnfilled, Streams
+from .base import HfExporter, config_of_part
 from .configs import OnnxConfig
 from .linked import linked
-from .onnx_names import axis_names, check_names, output_names
+from .onnx_names import axis_names, check_names, input_name, output_names
 from .onnx_session import quiet_session, run_session, to_numpy
 from .patches import apply_patches
 from .prepare import config_flags, prepare_for_export
+
+if TYPE_CHECKING:
+    from ..generation.components import Components, Part
 
 # Attention, RMS normalization and rotary embedding are single operators from 23 on, which the current onnxruntime, its
 # builds for Node.js and the browser included, all run.
@@ -58,6 +62,46 @@ class OnnxExporter(HfExporter):
             program.save(config.output_path)
         return program
 
+    def export_for_generation(
+        self,
+        model: Any,
+        sample_inputs: MutableMapping[str, Any],
+        config: Any = None,
+        generation_config: Any = None,
+        multi_token_decode: bool = False,
+    ) -> Components:
+        """The files that generate together, by name: `components.save(folder)` writes what `modelport.load` opens.
+
+        A decoder takes any number of tokens after any past, so that `multi_token_decode` is always so; sizes are
+        symbolic whatever the config says."""
+        from ..generation.components import components_for_generation
+
+        return components_for_generation(model, sample_inputs, _PartExport(config), generation_config)
+
+
+class _PartExport:
+    """Exports the parts of a generative model, each with its config."""
+
+    def __init__(self, config: Any):
+        self.config = config
+
+    def __call__(self, name: str, part: Part) -> OnnxProgram:
+        config = OnnxConfig.given(config_of_part(self.config, name))
+        opset = checked_opset(config.opset_version)
+        inputs = dict(part.inputs)
+        if config.num_logits_to_keep and part.gives_logits:
+            inputs["logits_to_keep"] = config.num_logits_to_keep
+        flags = {"use_cache": True} if part.gives_logits else {}
+        with apply_patches("onnx"), config_flags(part.module, flags):
+            captured = capture(part.module, inputs, dynamic=True, dynamic_shapes=part.dynamic_shapes)
+        if part.also is not None and not part.also(captured):
+            raise problem(
+                "E0205",
+                f"{name}: reading the prompt is not a case of continuing it, so that one graph does not serve both",
+                "OnnxExporter().export(model, inputs) exports either",
+            )
+        return OnnxProgram(captured, config, opset)
+
 
 def checked_opset(asked: int | None) -> int:
     if asked is None:
@@ -79,12 +123,12 @@ class OnnxProgram:
         self.config = config
         self.opset = opset
         program = captured.unread_program
-        inputs = [name for name, _, _ in program.inputs()]
+        inputs = {name: input_name(name) for name, _, _ in program.inputs()}
         asked = dict(config.names or {})
         renamed = output_names(captured.output_names, inputs)
         ours = {name: renamed.get(name, name) for name in captured.output_names}
-        check_names(asked, [*inputs, *ours.values()])
-        self._input_names = {name: asked.get(name, name) for name in inputs}
+        check_names(asked, [*inputs.values(), *ours.values()])
+        self._input_names = {name: asked.get(our, our) for name, our in inputs.items()}
         self._output_names = {name: asked.get(our, our) for name, our in ours.items()}
         self._axes = axis_names(program.dims(), program.inputs())
         self.graph = self._lowered(keep_weights=config.weights == "link")
@@ -131,7 +175,11 @@ class OnnxProgram:
 
     def to_bytes(self) -> bytes:
         """The whole model with its weights, as protobuf."""
-        return self.graph.bytes(self._writing("inside"))
+        streams = self._streams("inside")
+        try:
+            return self.graph.bytes(self._writing("inside"), streams.places, streams.made)
+        except TypeError:
+            return self.graph.bytes(self._writing("inside"))
 
     @property
     def model_proto(self) -> Any:
@@ -144,33 +192,33 @@ class OnnxProgram:
         if that fails. `changes` are fields of OnnxConfig that concern writing."""
         path = Path(path)
         writing = self._writing(None, **changes)
-        places = self._weight_files(writing["weights"])
+        streams = self._streams(writing["weights"])
         as_stored = writing["weights"] == "linked"
         graph = self.graph if as_stored == (self.config.weights == "link") else self._lowered(keep_weights=as_stored)
-        with linked(places, path) if as_stored else nullcontext(places) as places:
-            files, losses = graph.write(os.fspath(path), writing, places)
-        overflows = [f"{name} ({over} values)" for name, _, _, over, _ in losses if over]
-        if overflows:
-            import warnings
-
-            warnings.warn(f"values too large for the type became infinite: {', '.join(overflows[:4])}", stacklevel=2)
+        stored = self.captured.weight_files() if as_stored else {}
+        with linked({name: (s.file, s.offset) for name, s in stored.items()}, path) as links:
+            places = streams.places | {name: (*place, stored[name].dtype) for name, place in links.items()}
+            try:
+                files, losses = graph.write(os.fspath(path), writing, places, streams.made)
+            except TypeError:
+                _ = self.captured.program
+                places = {n: p[:2] for n, p in places.items() if n in self.captured.weight_files()}
+                files, losses = graph.write(os.fspath(path), writing, places)
         self.files = [Path(file) for file in files]
+        self.overflows = {name: over for name, _, _, over, _ in losses if over}
+        _warn_of(self.overflows)
         return path
 
-    def _weight_files(self, layout: str) -> dict[str, tuple[str, int]]:
-        """Where the checkpoint has the weights; those that are stored in another form get their values first."""
-        if not hasattr(self.captured, "weight_files"):
-            if layout == "linked":
-                raise problem(
-                    "E0301",
-                    "weights='link' needs a checkpoint to point into, and this model is in memory",
-                    "export from the folder: OnnxExporter().export('path/to/folder', inputs, config)",
-                    "weights='copy'",
-                )
-            return {}
-        if layout != "left_out":
-            _ = self.captured.program
-        return {name: (stored.file, stored.offset) for name, stored in self.captured.weight_files().items()}
+    def _streams(self, layout: str) -> Streams:
+        """Where the weights are that have no contents in memory, to be read and converted as they are written."""
+        if layout == "linked" and not hasattr(self.captured, "weight_files"):
+            raise problem(
+                "E0301",
+                "weights='link' needs a checkpoint to point into, and this model is in memory",
+                "export from the folder: OnnxExporter().export('path/to/folder', inputs, config)",
+                "weights='copy'",
+            )
+        return self.captured.streams() if isinstance(self.captured, CapturedUnfilled) else Streams()
 
     def _writing(self, layout: str | None, **changes: Any) -> dict[str, Any]:
         chosen = {name: changes.get(name, getattr(self.config, name)) for name in _WRITING}
@@ -211,6 +259,14 @@ class OnnxProgram:
 
     def __str__(self) -> str:
         return str(self.graph)
+
+
+def _warn_of(overflows: dict[str, int]) -> None:
+    if not overflows:
+        return
+    shown = [f"{name} ({count} values)" for name, count in list(overflows.items())[:4]]
+    more = f" and {len(overflows) - 4} more" if len(overflows) > 4 else ""
+    warnings.warn(f"values too large for the type became infinite in {', '.join(shown)}{more}", stacklevel=3)
 
 
 _WRITING = ("external_data", "export_params", "keep_initializers_as_inputs", "shard_bytes", "weights")

@@ -43,13 +43,31 @@ def axis_names(dims: Iterable[Mapping[str, Any]], inputs: Iterable[tuple[str, st
     return renamed
 
 
+_CACHE = r"(?:past_key_values|cache_params)"
+_SELF_OR_CROSS = re.compile(rf"{_CACHE}\.(self|cross)_attention_cache\.(\d+)\.(key|value)")
+_STATES = {"conv_states": "conv", "recurrent_states": "recurrent"}
+_STATE = re.compile(rf"{_CACHE}\.(\d+)\.({'|'.join(_STATES)})\.(\d+)")
+
+
+def input_name(name: str) -> str:
+    """What users of optimum and transformers.js call a tensor of a cache; any other name stays."""
+    if found := _SELF_OR_CROSS.fullmatch(name):
+        side = "decoder" if found[1] == "self" else "encoder"
+        return f"past_key_values.{found[2]}.{side}.{found[3]}"
+    if found := _STATE.fullmatch(name):
+        further = "" if found[3] == "0" else f".{found[3]}"
+        return f"past_{_STATES[found[2]]}.{found[1]}{further}"
+    return name.replace("cache_params.", "past_key_values.", 1) if name.startswith("cache_params.") else name
+
+
 def output_names(outputs: Iterable[str], inputs: Iterable[str]) -> dict[str, str]:
     """A cache comes in as past_key_values.* and goes out as present.*; other names that are inputs too get a suffix."""
     inputs = set(inputs)
     renamed = {}
     for name in outputs:
-        if name.startswith("past_key_values."):
-            renamed[name] = "present." + name.removeprefix("past_key_values.")
+        if re.match(rf"{_CACHE}\.", name):
+            past = input_name(name)
+            renamed[name] = "present" + past.removeprefix("past_key_values").removeprefix("past")
         elif name in inputs:
             renamed[name] = f"{name}_out"
     return renamed

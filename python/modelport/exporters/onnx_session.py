@@ -25,7 +25,7 @@ def quiet_session(
     **settings: Any,
 ) -> Any:
     """A session on a file, or on bytes whose weights may lie in the folder `weights_in`. `settings` are attributes of
-    SessionOptions."""
+    SessionOptions, or entries of its configuration, whose names have dots."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -35,7 +35,10 @@ def quiet_session(
     if weights_in is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.fspath(weights_in))
     for name, value in settings.items():
-        setattr(options, name, value)
+        if "." in name:
+            options.add_session_config_entry(name, str(value))
+        else:
+            setattr(options, name, value)
     source = model if isinstance(model, bytes) else os.fspath(model)
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 

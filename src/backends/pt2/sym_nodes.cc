@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "shape/linear.h"
 
 namespace modelport::pt2 {
 namespace {
@@ -83,28 +84,6 @@ void SymOperand::append_item(std::string& out) const {
   }
 }
 
-namespace {
-
-/// size == factor * symbol + rest with a positive factor.
-struct Linear {
-  std::int64_t factor = 1;
-  shape::Int rest;
-};
-std::optional<Linear> linear_in(const shape::Int& size, const std::string& symbol) {
-  try {
-    const shape::Int one = shape::substitute(size, {{symbol, 1}});
-    const auto factor = (shape::substitute(size, {{symbol, 2}}) - one).constant();
-    if (factor.value_or(0) <= 0) return std::nullopt;
-    const shape::Int rest = one - *factor;
-    if (!(size == *factor * shape::Int::symbol(symbol) + rest)) return std::nullopt;
-    return Linear{*factor, rest};
-  } catch (const ExportError&) {  // the symbol is part of a divisor that is 0 there
-    return std::nullopt;
-  }
-}
-
-}  // namespace
-
 void SymNodes::learn_size(const std::string& tensor, std::int64_t axis, const shape::Int& size) {
   if (size.is_constant()) return;
   if (const auto symbol = size.as_symbol()) {
@@ -116,7 +95,8 @@ void SymNodes::learn_size(const std::string& tensor, std::int64_t axis, const sh
   std::set<std::string, std::less<>> symbols;
   shape::collect_symbols(size, symbols);
   for (const std::string& symbol : symbols) {
-    if (sources_.contains(symbol) || known_.contains(symbol) || !linear_in(size, symbol)) continue;
+    if (sources_.contains(symbol) || known_.contains(symbol) || !shape::linear_in(size, symbol))
+      continue;
     sources_.emplace(symbol, Source{tensor, axis, size});
   }
 }
@@ -167,7 +147,7 @@ SymOperand SymNodes::symbol(const SymExpr& x) {
 /// The symbol from the size of an axis that is linear in it.
 SymOperand SymNodes::solve(const SymExpr& symbol, const Source& source) {
   if (source.size.as_symbol()) return read_size(source.tensor, source.axis, symbol);
-  const Linear linear = linear_in(source.size, symbol.name).value();
+  const shape::Linear linear = shape::linear_in(source.size, symbol.name).value();
   const SymKinds& kinds = symbols_.kinds();
   const SymOperand size = read_size(source.tensor, source.axis, to_tree(source.size, kinds));
   const SymOperand part = call("_operator.sub", to_tree(source.size - linear.rest, kinds),

@@ -1,0 +1,114 @@
+"""What `generate` does, seen from outside: the calls that it makes, with the caches as they were before each."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache
+
+from ..errors import problem
+from .caches import keep_whole_past
+
+Call = dict[str, Any]
+
+
+@contextmanager
+def watched(module: torch.nn.Module) -> Iterator[list[Call]]:
+    """The arguments of every call of the module by name; those that are None or left out are not among them."""
+    calls: list[Call] = []
+    forward = module.forward
+    signature = inspect.signature(forward)
+
+    @functools.wraps(forward)
+    def watching(*args: Any, **kwargs: Any) -> Any:
+        calls.append(_as_it_was(by_name(signature, args, kwargs)))
+        return forward(*args, **kwargs)
+
+    had_its_own = "forward" in vars(module)
+    module.forward = watching  # type: ignore[method-assign]
+    try:
+        yield calls
+    finally:
+        if had_its_own:
+            module.forward = forward  # type: ignore[method-assign]
+        else:
+            del module.forward
+
+
+def by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    bound = dict(signature.bind_partial(*args, **kwargs).arguments)
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            bound.update(bound.pop(parameter.name, {}))
+    return {name: value for name, value in bound.items() if value is not None}
+
+
+def _as_it_was(call: Call) -> Call:
+    """Caches change while the model runs; tensors and everything else do not."""
+    return {name: copy.deepcopy(value) if isinstance(value, Cache) else value for name, value in call.items()}
+
+
+def watch_generate(
+    model: Any,
+    inputs: Mapping[str, Any],
+    modules: Mapping[str, torch.nn.Module],
+    new_tokens: int,
+    generation_config: Any = None,
+) -> dict[str, list[Call]]:
+    """Runs `model.generate` greedily for so many tokens and gives the calls of each of the modules."""
+    refuse_if_it_cannot_generate(model)
+    settings = copy.deepcopy(generation_config if generation_config is not None else model.generation_config)
+    settings.max_new_tokens = settings.min_new_tokens = new_tokens
+    settings.max_length = settings.min_length = None
+    settings.num_beams, settings.do_sample = 1, False
+    static = getattr(settings, "cache_implementation", None) is not None
+    with ExitStack() as stack, torch.no_grad():
+        seen = {name: stack.enter_context(watched(module)) for name, module in modules.items()}
+        if not static:
+            stack.enter_context(_whole_past(model))
+        try:
+            model.generate(**copy.deepcopy(dict(inputs)), generation_config=settings)
+        except Exception as error:
+            raise problem(
+                "E0205",
+                f"generate failed on these inputs: {type(error).__name__}: {error}",
+                f"check that this runs: model.generate({', '.join(f'{name}=...' for name in inputs)})",
+            ) from error
+    return seen
+
+
+def refuse_if_it_cannot_generate(model: Any) -> None:
+    can = getattr(model, "can_generate", None)
+    if can is None or not can():
+        raise problem(
+            "E0301",
+            f"{type(model).__name__} cannot generate: it has no head that gives the next token",
+            "export it as it is: OnnxExporter().export(model, inputs)",
+            "load the class that generates, such as AutoModelForCausalLM or AutoModelForSeq2SeqLM",
+        )
+
+
+@contextmanager
+def _whole_past(model: Any) -> Iterator[None]:
+    """Caches that `generate` makes keep everything, so that all layers have the same past."""
+    prepare = model._prepare_cache_for_generation
+
+    @functools.wraps(prepare)
+    def prepared(generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        result = prepare(generation_config, model_kwargs, *args, **kwargs)
+        for value in model_kwargs.values():
+            if isinstance(value, Cache):
+                keep_whole_past(value)
+        return result
+
+    model._prepare_cache_for_generation = prepared
+    try:
+        yield
+    finally:
+        del model._prepare_cache_for_generation

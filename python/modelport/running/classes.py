@@ -1,0 +1,54 @@
+"""Which class of transformers an exported folder belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..artifact import Artifact
+from ..errors import problem
+from .folder import Folder
+
+
+def generating_class(folder: Folder) -> Any:
+    """The class whose `generate` runs on these files; for a model that is only called, why that is so, as a text."""
+    found = _class_or_reason(folder)
+    if folder.in_parts and isinstance(found, str):
+        raise problem(
+            "E0301",
+            f"{folder.path}: {found}, and its files only make sense for one that generates",
+            "copy the config.json of the model that was exported into the folder",
+            "pip install --upgrade transformers",
+        )
+    return found
+
+
+def _class_or_reason(folder: Folder) -> Any:
+    import transformers
+
+    names = folder.class_names()
+    if not names:
+        return "it has no config.json that names its class under architectures"
+    if not folder.in_parts and not _gives_logits(folder):
+        return f"{names[0]} gives no logits in this export"
+    found = (getattr(transformers, name, None) for name in names)
+    cls = next((cls for cls in found if isinstance(cls, type)), None)
+    if cls is None:
+        return f"transformers has no class {' or '.join(names)}"
+    if not cls.can_generate():
+        return f"{cls.__name__} cannot generate: it has no head that gives the next token"
+    if not folder.in_parts and (folder.config or {}).get("is_encoder_decoder"):
+        return f"{cls.__name__} is an encoder-decoder in one file, of which the encoder cannot run on its own"
+    return cls
+
+
+def _gives_logits(folder: Folder) -> bool:
+    return any(row["name"] == "logits" for row in Artifact(folder.files["model"]).summary["outputs"])
+
+
+def cannot_generate(folder: Any, reason: str) -> Exception:
+    return problem(
+        "E0301",
+        f"the model in {folder} cannot generate: {reason}",
+        "call it in Python: modelport.load(folder)(**inputs)",
+        "export the class that generates: modelport export onnx MODEL OUT --task text-generation",
+    )

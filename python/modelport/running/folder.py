@@ -1,0 +1,118 @@
+"""The folder of an export: which file does what follows from its name. Nothing is loaded here, torch neither."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ..artifact import Artifact, find_models
+from ..errors import problem
+
+_DECODERS = ("decoder_model_merged", "decoder_with_past_model", "model", "decoder_model")
+_FEATURES = ("vision_encoder", "video_encoder", "audio_encoder", "speech_encoder", "image_encoder")
+_AGAIN = "export it again: modelport export onnx MODEL OUT"
+
+
+@dataclasses.dataclass(frozen=True)
+class Folder:
+    path: Path
+    files: dict[str, Path]  # by role, which is the file's name without .onnx
+    config: dict[str, Any] | None
+
+    @property
+    def decoder(self) -> str | None:
+        """The file that gives the next token; in the folder of a model that does no such thing, its only file."""
+        return next((name for name in _DECODERS if name in self.files), None)
+
+    @property
+    def prefill(self) -> str | None:
+        """The file that reads the prompt where the decoder can only go on after it."""
+        return "decoder_model" if self.decoder == "decoder_with_past_model" and "decoder_model" in self.files else None
+
+    @property
+    def encoder(self) -> str | None:
+        return "encoder_model" if "encoder_model" in self.files else None
+
+    @property
+    def embedding(self) -> str | None:
+        return "embed_tokens" if "embed_tokens" in self.files else None
+
+    @property
+    def features(self) -> list[str]:
+        return [name for name in _FEATURES if name in self.files]
+
+    @property
+    def in_parts(self) -> bool:
+        """Files that only make sense together."""
+        return self.decoder != "model" and self.decoder is not None
+
+    def used(self) -> list[str]:
+        """The roles of the files that are opened."""
+        names = (*self.features, self.encoder, self.embedding, self.prefill, self.decoder)
+        return [name for name in names if name is not None]
+
+    def class_names(self) -> list[str]:
+        named = (self.config or {}).get("architectures")
+        return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+
+
+def open_folder(path: str | os.PathLike[str]) -> Folder:
+    """Looks at the folder of an export, or at one .onnx file; what is not whole is refused."""
+    path = Path(path)
+    if path.is_file() and path.suffix != ".onnx":
+        way = "modelport.load_pt2(path)" if path.suffix == ".pt2" else "name the folder of an export, or an .onnx file"
+        raise problem("E0103", f"{path} is no ONNX file", way)
+    found = find_models(path)
+    single = path.is_file() or len(found) == 1
+    files = {"model": found[0]} if path.is_file() else {file.stem: file for file in found}
+    home = path.parent if path.is_file() else path
+    if home.name == "onnx" and not (home / "config.json").exists():  # transformers.js keeps the files one below
+        home = home.parent
+    folder = Folder(home, files, _config(home))
+    if folder.decoder is None:
+        if not single:
+            names = ", ".join(file.name for file in found)
+            raise problem("E0103", f"{path} has several models: {names}", "name one of them")
+        folder = dataclasses.replace(folder, files={"model": found[0]})
+    _check_parts(folder)
+    for role in folder.used():
+        _check_weights(folder.files[role])
+    return folder
+
+
+def _check_parts(folder: Folder) -> None:
+    lacks = None
+    if (folder.encoder or folder.embedding) and not folder.in_parts:
+        lacks = "decoder_model_merged.onnx"
+    elif folder.decoder == "decoder_with_past_model" and folder.prefill is None:
+        lacks = "decoder_model.onnx"
+    elif (folder.config or {}).get("is_encoder_decoder") and folder.in_parts and folder.encoder is None:
+        lacks = "encoder_model.onnx"
+    if lacks is not None:
+        have = ", ".join(sorted(file.name for file in folder.files.values()))
+        raise problem("E0103", f"{folder.path}: {lacks} is missing beside {have}", _AGAIN)
+
+
+def _check_weights(file: Path) -> None:
+    lost = [row for row in Artifact(file).weight_files() if row["state"] != "whole"]
+    if lost:
+        rows = ", ".join(f"{row['file']} is {row['state']}" for row in lost)
+        raise problem(
+            "E0103", f"{file}: of its weights, {rows}", "copy the whole folder: weights lie beside the model", _AGAIN
+        )
+
+
+def _config(folder: Path) -> dict[str, Any] | None:
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise problem("E0103", f"{path}: {error}", _AGAIN) from error
+    if not isinstance(config, dict):
+        raise problem("E0103", f"{path}: not a JSON object", _AGAIN)
+    return config

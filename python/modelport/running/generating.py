@@ -1,0 +1,220 @@
+"""`generate` of a model class on top of exported files: the class is built without weights, its forward runs them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache
+from transformers.generation.utils import ALL_CACHE_NAMES, GenerationMixin
+
+from ..errors import problem
+from .features import repeated
+from .folder import Folder
+from .outputs import fields_of, output_class
+from .parts import Parts
+
+_CONTEXT = ("max_position_embeddings", "max_target_positions", "n_ctx", "max_seq_len")
+
+
+class OnSessions:
+    """What a model class gets in place of its own forward. Everything else, `generate` first of all, stays its own."""
+
+    _parts: Parts
+    _output: Any
+    _fields: list[str]  # of the output
+    _parameters_of_forward: list[str]
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.config.dtype or torch.float32  # type: ignore[attr-defined]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(self._parameters_of_forward, args, strict=False)) | kwargs
+        given = {name: value for name, value in given.items() if value is not None}
+        cache_name = next((name for name in ALL_CACHE_NAMES if name in given), None)
+        cache = given.pop(cache_name) if cache_name is not None else None
+        if cache is None and given.get("use_cache", getattr(self.config, "use_cache", True)):  # type: ignore[attr-defined]
+            cache = self.new_cache()
+        results = self._parts.run(given, cache)
+        output = self._collected(results, given, cache)
+        return output if given.get("return_dict", True) else output.to_tuple()
+
+    def _collected(self, results: Mapping[str, Any], given: Mapping[str, Any], cache: Cache | None) -> Any:
+        fields = self._fields
+        filled = {name: value for name, value in results.items() if name in fields}
+        keep = given.get("logits_to_keep")
+        if isinstance(keep, int) and keep > 0:
+            filled["logits"] = filled["logits"][:, -keep:]
+        encoded = given.get("encoder_outputs")
+        if "encoder_last_hidden_state" in fields:
+            filled["encoder_last_hidden_state"] = encoded[0] if encoded is not None else results["last_hidden_state"]
+        place = next((name for name in ALL_CACHE_NAMES if name in fields), None)
+        if place is not None and cache is not None:
+            filled[place] = cache
+        return self._output(**filled)
+
+    def new_cache(self) -> Cache | None:
+        """An empty cache, to be passed as past_key_values from call to call."""
+        return self._parts.decoder.new_cache() if self._parts.decoder.has_cache else None
+
+    def _prepare_cache_for_generation(
+        self, generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """The model's own preparation, in which our cache takes the place of the one that it makes."""
+        given = {name for name in ALL_CACHE_NAMES if model_kwargs.get(name) is not None}
+        if not self._parts.decoder.has_cache:  # the file reads everything again for each token
+            generation_config.use_cache = False
+        result = super()._prepare_cache_for_generation(  # type: ignore[misc]
+            generation_config, model_kwargs, *args, **kwargs
+        )
+        for name in ALL_CACHE_NAMES:
+            if name not in given and isinstance(model_kwargs.get(name), Cache):
+                model_kwargs[name] = self.new_cache()
+        return result
+
+    def _supports_mm_encoder_outputs(self) -> bool:
+        return False  # encoders run in forward, with everything else
+
+    def _expand_inputs_for_generation(
+        self, expand_size: int = 1, is_encoder_decoder: bool = False, input_ids: Any = None, **model_kwargs: Any
+    ) -> Any:
+        """Features of pictures and sounds are made once, and repeated with their prompt: not all of what they are made
+        from has a row a prompt."""
+        made: dict[str, Any] | None = None
+        if expand_size > 1 and input_ids is not None:
+            features = self._parts.encoders.made(model_kwargs)
+            made = repeated(features, input_ids, self.config, expand_size)  # type: ignore[attr-defined]
+        if made:
+            model_kwargs = self._parts.encoders.without_media(model_kwargs)
+        ids, model_kwargs = super()._expand_inputs_for_generation(  # type: ignore[misc]
+            expand_size, is_encoder_decoder, input_ids, **model_kwargs
+        )
+        return ids, model_kwargs | (made or {})
+
+    def _validate_generated_length(self, generation_config: Any, length: int, *args: Any, **kwargs: Any) -> None:
+        refuse_too_long(self.config, length)  # type: ignore[attr-defined]
+        super()._validate_generated_length(generation_config, length, *args, **kwargs)  # type: ignore[misc]
+
+    def save_pretrained(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise problem(
+            "E0301", "this model has no weights of its own: they are in the files that it runs", "copy the folder"
+        )
+
+
+def context_length(config: Any) -> int | None:
+    """How many tokens the model reads at most, where its config says so."""
+    text = config.get_text_config(decoder=True)
+    sizes = [getattr(text, name, None) for name in _CONTEXT]
+    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
+
+
+def refuse_too_long(config: Any, tokens: int) -> None:
+    limit = context_length(config)
+    if limit is not None and tokens > limit:
+        raise problem(
+            "E0301",
+            f"the prompt has {tokens} tokens, and the model reads at most {limit}",
+            f"shorten it, for instance with the tokenizer: tokenizer(..., truncation=True, max_length={limit})",
+        )
+
+
+def generating_model(folder: Folder, cls: Any, options: Mapping[str, Any]) -> Any:
+    """An instance of a subclass of `cls` that runs the files of the folder."""
+    from transformers import GenerationConfig
+
+    config = read_config(folder, cls)
+    encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
+    parts = Parts(folder, options, encoder_decoder)
+    model = _built(cls, config)
+    model._parts = parts
+    if (folder.path / "generation_config.json").is_file():
+        model.generation_config = GenerationConfig.from_pretrained(folder.path)
+    if parts.encoder is not None:
+        _replace_encoder(model, parts)
+    return model
+
+
+def read_config(folder: Folder, cls: Any) -> Any:
+    try:
+        return cls.config_class.from_pretrained(folder.path)
+    except Exception as error:  # configs refuse values in any way
+        what = f"{folder.path / 'config.json'}: {type(error).__name__}: {error}"
+        raise problem("E0103", what, "export it again") from error
+
+
+def _built(cls: Any, config: Any) -> Any:
+    """Without weights: on the meta device tensors have shapes and nothing else."""
+    from transformers.modeling_outputs import CausalLMOutputWithPast, Seq2SeqLMOutput
+    from transformers.utils import ContextManagers
+
+    fallback = Seq2SeqLMOutput if config.is_encoder_decoder else CausalLMOutputWithPast
+    dtype = config.dtype or torch.float32
+    with ContextManagers(cls.get_init_context(dtype, False, False, None)):
+        model = _subclass(cls)(config)
+    model._output = output_class(cls.forward, fallback)
+    model._fields = fields_of(model._output)
+    return model.eval()
+
+
+@functools.cache
+def _subclass(cls: Any) -> Any:
+    """Named as the class itself: transformers decides some things by the name. So it does by forward's signature."""
+
+    def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return OnSessions.forward(self, *args, **kwargs)
+
+    signature = inspect.signature(cls.forward)
+    if _hands_over(cls):
+        signature = _with_positions(signature)
+    forward.__signature__ = signature  # type: ignore[attr-defined]
+    body = {
+        "__module__": cls.__module__,
+        "__doc__": cls.__doc__,
+        "forward": forward,
+        "_parameters_of_forward": list(signature.parameters)[1:],
+    }
+    if _hands_over(cls):
+        body |= {"generate": GenerationMixin.generate, "main_input_name": "input_ids"}
+    return type(cls.__name__, (OnSessions, cls), body)
+
+
+def _hands_over(cls: Any) -> bool:
+    """Whether its `generate` calls that of a model inside, which has no weights here, and not that of its base."""
+    code = inspect.unwrap(cls.generate).__code__
+    return "generate" in code.co_names and "__class__" not in code.co_freevars
+
+
+def _with_positions(signature: inspect.Signature) -> inspect.Signature:
+    """As that of the model inside has it: `generate` counts positions for those that take them."""
+    parameters = dict(signature.parameters)
+    last = [parameters.pop(name) for name, p in signature.parameters.items() if p.kind is p.VAR_KEYWORD]
+    positions = inspect.Parameter("position_ids", inspect.Parameter.KEYWORD_ONLY, default=None)
+    parameters.setdefault("position_ids", positions)
+    return signature.replace(parameters=[*parameters.values(), *last])
+
+
+def _replace_encoder(model: Any, parts: Parts) -> None:
+    """`generate` calls the encoder on its own, before the decoder starts."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    encoder = model.get_encoder()
+    if encoder is model:
+        return
+    signature = inspect.signature(encoder.forward)
+    names, output = list(signature.parameters), output_class(type(encoder).forward, BaseModelOutput)
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        results = parts.encode(dict(zip(names, args, strict=False)) | kwargs)
+        filled = {name: value for name, value in results.items() if name in fields_of(output)}
+        return output(**filled)
+
+    forward.__signature__ = signature  # type: ignore[attr-defined]
+    encoder.forward = forward

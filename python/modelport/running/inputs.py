@@ -1,0 +1,148 @@
+"""What a file is fed with: what the caller gave under the file's names for it, and what follows from that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from ..errors import problem
+from .session import Slot
+
+# Inputs of which an encoder-decoder has two: the decoder's are called so in its file, and decoder_... in Python.
+_OF_BOTH_SIDES = ("input_ids", "attention_mask", "position_ids", "inputs_embeds", "token_type_ids", "head_mask")
+
+
+class Call(NamedTuple):
+    """One call of a decoder: what was given, and its sizes."""
+
+    given: Mapping[str, Any]
+    batch: int
+    tokens: int
+    past: int
+
+
+def call_of(given: Mapping[str, Any], past: int, encoder_decoder: bool) -> Call:
+    """The sizes are those of the tokens, by whatever name they come."""
+    side = "decoder_" if encoder_decoder else ""
+    for name in (f"{side}inputs_embeds", f"{side}input_ids"):
+        tokens = given.get(name)
+        if tokens is not None:
+            return Call(given, tokens.shape[0], tokens.shape[1], past)
+    raise problem("E0301", f"there are no {side}input_ids to go on from", f"pass {side}input_ids=...")
+
+
+def decoder_feeds(slots: Iterable[Slot], call: Call, encoder_decoder: bool) -> dict[str, torch.Tensor]:
+    """The decoder's inputs except the cache."""
+    feeds = {}
+    for slot in slots:
+        value = _given(slot.name, call.given, encoder_decoder)
+        if value is None and slot.name in _MADE:
+            value = _MADE[slot.name](slot, call, feeds)
+        if value is None:
+            raise missing(slot, slots)
+        feeds[slot.name] = fitted(slot, value, call.batch)
+    _check_mask(feeds, call)
+    return feeds
+
+
+def _given(name: str, given: Mapping[str, Any], encoder_decoder: bool) -> Any:
+    if not encoder_decoder:
+        return given.get(name)
+    if name in _OF_BOTH_SIDES:
+        return given.get(f"decoder_{name}")
+    return given.get("attention_mask" if name == "encoder_attention_mask" else name)
+
+
+def fitted(slot: Slot, value: Any, batch: int | None = None) -> torch.Tensor:
+    """As the file takes it: its type, and a row for each of the batch where one row stands for all."""
+    tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+    if tensor.dtype != slot.dtype:
+        if tensor.is_floating_point() and not slot.dtype.is_floating_point:
+            raise problem(
+                "E0301",
+                f"{slot.name} is {str(tensor.dtype).removeprefix('torch.')}, and the file takes "
+                f"{str(slot.dtype).removeprefix('torch.')}",
+                f"convert it: {slot.name}.to({slot.dtype})",
+            )
+        tensor = tensor.to(slot.dtype)
+    if batch is not None and tensor.dim() == 2 and tensor.shape[0] == 1 < batch and isinstance(slot.shape[0], str):
+        tensor = tensor.expand(batch, -1)
+    return tensor
+
+
+def missing(slot: Slot, slots: Iterable[Slot]) -> Exception:
+    return problem("E0301", f"the input {slot.name} is missing", f"it takes: {', '.join(map(str, slots))}")
+
+
+def _check_mask(feeds: Mapping[str, torch.Tensor], call: Call) -> None:
+    mask = feeds.get("attention_mask")
+    if mask is not None and mask.dim() == 2 and mask.shape[1] != call.past + call.tokens:
+        raise problem(
+            "E0301",
+            f"attention_mask covers {mask.shape[1]} tokens; there are {call.past} before and {call.tokens} new ones",
+            "pass a mask for all of them, or none",
+        )
+
+
+# --- what is made where nobody gave it --------------------------------------------------------------------------------
+
+
+def _mask(_slot: Slot, call: Call, _feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return torch.ones(call.batch, call.past + call.tokens, dtype=torch.int64)
+
+
+def _positions(slot: Slot, call: Call, feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Tokens that are padding do not count, and stand at 0."""
+    mask = feeds.get("attention_mask", call.given.get("attention_mask"))
+    if mask is None or mask.dim() != 2:
+        row = torch.arange(call.past, call.past + call.tokens)
+        positions = row.expand(call.batch, -1)
+    else:
+        positions = (mask.long().cumsum(-1) - 1).masked_fill(mask == 0, 0)[:, -call.tokens :]
+    for size in reversed(slot.shape[:-2]):  # several kinds of positions, which are the same for text
+        positions = positions.expand(size if isinstance(size, int) else 1, *positions.shape)
+    return positions
+
+
+def _cache_positions(_slot: Slot, call: Call, _feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return torch.arange(call.past, call.past + call.tokens)
+
+
+def _zeros_a_token(_slot: Slot, call: Call, _feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return torch.zeros(call.batch, call.tokens, dtype=torch.int64)
+
+
+def _logits_to_keep(slot: Slot, call: Call, _feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """0 keeps all of them, as in transformers."""
+    return torch.full([1] * len(slot.shape), call.given.get("logits_to_keep") or 0)
+
+
+def _uses_cache(_slot: Slot, call: Call, _feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return torch.tensor([call.past > 0])
+
+
+def _encoder_states(_slot: Slot, call: Call, _feeds: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
+    outputs = call.given.get("encoder_outputs")
+    return None if outputs is None else outputs[0]
+
+
+def _encoder_mask(_slot: Slot, call: Call, feeds: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
+    states = feeds.get("encoder_hidden_states", _encoder_states(_slot, call, feeds))
+    return None if states is None else torch.ones(states.shape[:2], dtype=torch.int64)
+
+
+_MADE: dict[str, Callable[[Slot, Call, Mapping[str, torch.Tensor]], torch.Tensor | None]] = {
+    "attention_mask": _mask,
+    "decoder_attention_mask": _mask,
+    "position_ids": _positions,
+    "cache_position": _cache_positions,
+    "token_type_ids": _zeros_a_token,
+    "mm_token_type_ids": _zeros_a_token,
+    "logits_to_keep": _logits_to_keep,
+    "num_logits_to_keep": _logits_to_keep,
+    "use_cache_branch": _uses_cache,
+    "encoder_hidden_states": _encoder_states,
+    "encoder_attention_mask": _encoder_mask,
+}
