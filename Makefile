@@ -13,13 +13,14 @@ FUZZ_SECONDS ?= 30
 VENV := .venv
 PY := $(VENV)/bin/python
 BUILD := build/python
+CLIENTS := build/clients
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format test-cpp test-torch test-python bench-capture bench-onnx fuzz tidy clean setup
+.PHONY: help test demo build check lint format test-cpp test-torch test-python test-clients bench-capture bench-onnx fuzz tidy clean setup
 
 help:
 	@echo "make test           set up, build, run every check and test"
@@ -31,6 +32,7 @@ help:
 	@echo "make test-cpp       C++ tests of the torch-free rooms, under sanitizers"
 	@echo "make test-torch     C++ tests of the rooms that need libtorch"
 	@echo "make test-python    pytest; one test: make test-python PYTEST_ARGS='-k name'"
+	@echo "make test-clients   what we write in onnxruntime-genai, transformers.js and a browser"
 	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
@@ -63,7 +65,7 @@ build: setup
 
 # --- checks and tests -----------------------------------------------------------------------------------------------
 
-test: check test-cpp test-torch test-python
+test: check test-cpp test-torch test-python test-clients
 	@echo "all checks and tests passed"
 
 check: setup
@@ -80,7 +82,18 @@ test-torch: build
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
 test-python: build
-	$(PY) -m pytest -n $(JOBS) $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(JOBS) --ignore=tests/clients $(PYTEST_ARGS)
+
+test-clients: build $(CLIENTS)/.packages
+	$(PY) -m pytest -n $(JOBS) $(PYTEST_ARGS) tests/clients
+
+# The install scripts of the packages would only fetch libraries for GPUs.
+$(CLIENTS)/.packages: $(VENV)/.system tests/clients/package.json
+	tools/system_packages.sh $(PYTHON) chromium
+	mkdir -p $(CLIENTS)
+	cp tests/clients/package.json $(CLIENTS)
+	npm install --prefix $(CLIENTS) --no-audit --no-fund --ignore-scripts --silent
+	touch $@
 
 demo: build
 	$(PY) examples/demo.py

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the system packages that are missing, with apt where that is possible; else names them and fails.
-# usage: tools/system_packages.sh <python>
+# usage: tools/system_packages.sh <python> [chromium]
 set -eu
 python=${1:-python3}
+more=${2:-}
 compiler=${CXX:-c++}
 
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
@@ -39,6 +40,7 @@ find_missing() {
   need nodejs node --version
   need npm npm --version
   need "$python_package-venv" "$python" -c 'import ensurepip, venv'
+  [ "$more" != chromium ] || need chromium chromium --version
 }
 
 find_missing

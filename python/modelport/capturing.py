@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import core
+from . import core, left_out
 from .captured import Captured
 from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
@@ -45,14 +45,21 @@ def capture(
     size is tried out at a size on its other side and dropped where it makes no difference.
 
     A path names a checkpoint folder: the model is captured without reading its weights. `model_class` (a class or its
-    name in transformers) is for a folder whose config.json names none, or another than the one wanted; `dtype` is for
-    weights in another type than the folder's.
+    name in transformers) is for a folder whose config.json names none, or another than the one wanted.
+
+    `dtype` captures the model as if it had been loaded in that type, of which the floating inputs are, too; its weights
+    stay as they are, and are converted when they are written or used.
     """
     if isinstance(model, str | os.PathLike):
         from .weightless import capture_folder
 
         options = {"dynamic": dynamic, "dynamic_shapes": dynamic_shapes, "test_guards": test_guards}
         return capture_folder(model, inputs, model_class=model_class, dtype=dtype, **options)
+    if dtype is not None and isinstance(model, torch.nn.Module):
+        from .recast import capture_recast
+
+        options = {"dynamic": dynamic, "dynamic_shapes": dynamic_shapes, "test_guards": test_guards}
+        return capture_recast(model, inputs, dtype, **options)
     kwargs = _as_keywords(model, inputs)
     _check_inputs(model, kwargs)
     flat = flatten(kwargs)
@@ -151,6 +158,8 @@ def _capture_fastest(model: Any, flat: Flat, axes: Axes, trial: Trial) -> Captur
     except Exception as error:  # whatever it is, the capture with data either works or reports it
         if isinstance(_origin(error), Unroll):
             raise
+        if getattr(error, "code", "") != "E0206" and left_out.load(left_out.META_KERNELS):
+            return _capture_fastest(model, flat, axes, trial)
         before_reading(model, error, trial=bool(trial))
     try:
         return _capture(model, flat, axes, core.Session(True), trial)

@@ -72,6 +72,14 @@ class Checkpoint:
         data = torch.frombuffer(self._map(stored.file), dtype=stored.dtype, count=count, offset=start)
         return data.view(stored.shape)
 
+    def forget(self, name: str) -> None:
+        """Gives back the memory that reading a tensor took; it is read again when it is used again."""
+        stored = self.tensors[name]
+        start = -(-stored.offset // mmap.PAGESIZE) * mmap.PAGESIZE  # whole pages: the others have neighbours on them
+        end = (stored.offset + stored.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+        if stored.file in self._maps and start < end:
+            self._maps[stored.file].madvise(mmap.MADV_DONTNEED, start, end - start)
+
     def same_bytes(self, a: str, b: str) -> bool:
         """Whether two tensors are equal; reads both, but holds little of them at a time."""
         one, two = self.tensors[a], self.tensors[b]

@@ -1,4 +1,4 @@
-"""Models whose weights lie in a checkpoint's files: whoever is about to use their values says so here first."""
+"""Models whose weights have no contents in memory yet: whoever is about to use their values says so here first."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ _weights: WeakKeyDictionary[Any, Weights] = WeakKeyDictionary()
 
 def put(model: Any, weights: Weights) -> None:
     _weights[model] = weights
+
+
+def take_back(model: Any) -> None:
+    _weights.pop(model, None)
 
 
 def before_reading(model: Any, error: Exception, *, trial: bool) -> None:

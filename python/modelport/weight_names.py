@@ -33,6 +33,7 @@ class Source:
     steps: tuple[str, ...]
     made: torch.Tensor  # on meta: shape and dtype of what the steps give
     make: Callable[[Read], torch.Tensor]
+    uncast: Source | None = None  # the same in the type that it is stored in, if the last step changes it
 
     @property
     def as_stored(self) -> StoredTensor | None:
@@ -92,7 +93,7 @@ def bind(model: Any, checkpoint: Checkpoint, dtype: torch.dtype) -> dict[str, So
     sources, conversions = _matched(model, checkpoint, state, misfits)
     for conversion in conversions:
         sources |= _converted(model, conversion, misfits)
-    wanted = _wanted_dtypes(model, dtype)
+    wanted = wanted_dtypes(model, dtype)
     sources = {
         name: _fitted(name, source, state[name], wanted(name, state[name].dtype), misfits)
         for name, source in sources.items()
@@ -169,6 +170,7 @@ def _fitted(name: str, source: Source, weight: torch.Tensor, dtype: torch.dtype,
         steps=(*source.steps, f"to {_short(dtype)}"),
         made=source.made.to(dtype),
         make=lambda read: source.make(read).to(dtype),
+        uncast=source,
     )
 
 
@@ -176,7 +178,7 @@ def _short(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def _wanted_dtypes(model: Any, dtype: torch.dtype) -> Callable[[str, torch.dtype], torch.dtype]:
+def wanted_dtypes(model: Any, dtype: torch.dtype) -> Callable[[str, torch.dtype], torch.dtype]:
     """The dtype of a weight in a model that transformers loads: some are kept in float32."""
     plan = model._get_dtype_plan(dtype)
     if not plan:

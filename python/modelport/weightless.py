@@ -7,21 +7,25 @@ memory without contents, which is filled when values are asked for."""
 from __future__ import annotations
 
 import copy
+import functools
 import os
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from . import on_disk
+from . import left_out, on_disk
 from ._modelport import is_recording
 from .captured import Captured
 from .checkpoint import Checkpoint, StoredTensor, find_class, read_class_config, read_config, unfilled_like
+from .dtypes import CONVERTIBLE
 from .errors import ExportError, problem
 from .place import model_line
+from .unfilled import CapturedUnfilled, Streams
 from .weight_names import Source, bind
 
 
@@ -40,7 +44,7 @@ def capture_folder(
     checkpoint = Checkpoint(folder)
     model_class = find_class(folder, written, model_class)
     try:
-        weights = WeightsOnDisk(folder, checkpoint, written, model_class, dtype)
+        weights = _bound(folder, checkpoint, written, model_class, dtype)
         on_disk.put(weights.model, weights)
         with weights.unread():
             captured = capture(weights.model, inputs, **options)
@@ -48,8 +52,8 @@ def capture_folder(
         if isinstance(error, ExportError) and error.code != "E0206":
             raise
         warnings.warn(f"{folder}: the weights are loaded, because {_reason(error)}", stacklevel=3)
-        model = model_class.from_pretrained(folder, **({} if dtype is None else {"dtype": dtype})).eval()
-        return CapturedOnDisk(capture(model, inputs, **options), None)
+        model = model_class.from_pretrained(folder).eval()
+        return CapturedOnDisk(capture(model, inputs, dtype=dtype, **options), None)
     if weights.refused:
         warnings.warn(
             f"{folder}: conditions on sizes that only values could decide are kept as the model asked them "
@@ -57,6 +61,17 @@ def capture_folder(
             stacklevel=3,
         )
     return CapturedOnDisk(captured, weights)
+
+
+def _bound(*of: Any) -> WeightsOnDisk:
+    try:
+        return WeightsOnDisk(*of)
+    except (ExportError, _NotThisWay):
+        raise
+    except Exception:  # a model that computes on meta when it is built may want a kernel that is not there
+        if not left_out.load(left_out.META_KERNELS):
+            raise
+    return WeightsOnDisk(*of)
 
 
 def _reason(error: Exception) -> str:
@@ -83,7 +98,7 @@ class WeightsOnDisk:
         self.checkpoint = checkpoint
         model_class, config = read_class_config(folder, model_class)
         dtype = _set_dtype(config, checkpoint, asked)
-        self.model = _built(model_class, config, dtype)
+        self.model = build_on_meta(model_class, config, dtype)
         sources = bind(self.model, checkpoint, dtype)
         _settle_ties(self.model, checkpoint, sources)
         self._unfilled: list[tuple[torch.Tensor, Source]] = []
@@ -114,8 +129,28 @@ class WeightsOnDisk:
         """Gives the weights that are stored in another form their values."""
         while self._unfilled:
             tensor, source = self._unfilled[-1]
-            tensor.copy_(source.make(lambda stored: self.checkpoint.tensor(stored.name)))
+            tensor.copy_(self._made(source))
             self._unfilled.pop()
+
+    def streams(self) -> Streams:
+        """Every weight from its file: as it is, or made of what is stored when it is written."""
+        found = Streams()
+        for name, source in self.sources.items():
+            uncast = source.uncast
+            if uncast is not None and {uncast.made.dtype, source.made.dtype} <= CONVERTIBLE:
+                source = uncast
+            stored = source.as_stored
+            if stored is not None:
+                found.places[name] = (stored.file, stored.offset, stored.dtype)
+            else:
+                found.made[name] = (source.made.dtype, functools.partial(self._made, source))
+        return found
+
+    def _made(self, source: Source) -> torch.Tensor:
+        made = source.make(lambda stored: self.checkpoint.tensor(stored.name))
+        for stored in source.pieces:
+            self.checkpoint.forget(stored.name)
+        return made
 
     def _before_forward(self, _module: Any, _args: Any) -> None:
         if is_recording():
@@ -126,14 +161,16 @@ class WeightsOnDisk:
         self.fill()
 
     def _place(self, name: str, source: Source) -> None:
+        path, _, leaf = name.rpartition(".")
+        module = self.model.get_submodule(path)
         stored = source.as_stored
         if stored is not None:
             tensor = self.checkpoint.tensor(stored.name)
-        else:
+        elif leaf in module._parameters:
             tensor = unfilled_like(source.made)
             self._unfilled.append((tensor, source))
-        path, _, leaf = name.rpartition(".")
-        module = self.model.get_submodule(path)
+        else:
+            tensor = self._made(source)  # a capture computes with the values of buffers
         if leaf in module._parameters:
             tensor = torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
             module._parameters[leaf] = tensor
@@ -157,15 +194,38 @@ def _set_dtype(config: Any, checkpoint: Checkpoint, asked: Any) -> torch.dtype:
     return dtype
 
 
-def _built(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
+def build_on_meta(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
     """The model on the meta device, as from_pretrained builds it."""
     from transformers.monkey_patching import patch_output_recorders
     from transformers.utils import ContextManagers
 
-    with ContextManagers(model_class.get_init_context(dtype, False, False, None)):
+    with ContextManagers(model_class.get_init_context(dtype, False, False, None)), _no_values_on_meta():
         model = model_class(copy.deepcopy(config))
         patch_output_recorders(model)
     return model.eval()
+
+
+@contextmanager
+def _no_values_on_meta() -> Iterator[None]:
+    """Layers of torch give their weights first values, which takes time even where there is no memory for them."""
+    from transformers.initialization import TORCH_INIT_FUNCTIONS, TORCH_MODULES_TO_PATCH
+
+    modules = [sys.modules[name] for name in TORCH_MODULES_TO_PATCH if name in sys.modules]
+    before = [(m, n, getattr(m, n)) for m in modules for n in TORCH_INIT_FUNCTIONS if hasattr(m, n)]
+    try:
+        for module, name, function in before:
+            setattr(module, name, _unless_on_meta(function))
+        yield
+    finally:
+        for module, name, function in before:
+            setattr(module, name, function)
+
+
+def _unless_on_meta(function: Callable[..., Any]) -> Callable[..., Any]:
+    def given(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return tensor if tensor.is_meta else function(tensor, *args, **kwargs)
+
+    return given
 
 
 def _settle_ties(model: Any, checkpoint: Checkpoint, sources: dict[str, Source]) -> None:
@@ -200,28 +260,13 @@ def _by_every_name(model: Any, sources: dict[str, Source]) -> dict[str, Source]:
     return {name: by_tensor[id(tensor)] for name, tensor in state.items() if id(tensor) in by_tensor}
 
 
-class CapturedOnDisk(Captured):
-    """A capture whose weights are in the files of a checkpoint. `program` has their values, read where they must be."""
+class CapturedOnDisk(CapturedUnfilled):
+    """A capture whose weights are in the files of a checkpoint."""
 
     def __init__(self, captured: Captured, weights: WeightsOnDisk | None):
-        self._plain = captured
+        super().__init__(captured, weights)
         self._weights = weights
         self.source = weights.folder if weights is not None else None
-        super().__init__(captured.program, captured.inputs, captured.outputs, captured.in_graph)
-
-    @property
-    def program(self) -> Any:
-        if self._weights is not None:
-            self._weights.fill()
-        return self._plain.program
-
-    @program.setter
-    def program(self, program: Any) -> None:
-        self._plain.program = program
-
-    @property
-    def unread_program(self) -> Any:
-        return self._plain.program
 
     def weight_files(self) -> dict[str, StoredTensor]:
         """For each weight of the graph that is stored as it is used: the file and the place in it."""
@@ -233,27 +278,4 @@ class CapturedOnDisk(Captured):
 
     def _sources(self) -> dict[str, Source]:
         sources = self._weights.sources if self._weights is not None else {}
-        return {name: sources[name] for name in self._plain.program.weights() if name in sources}
-
-    # What shows the graph needs no values.
-
-    def __str__(self) -> str:
-        return str(self._plain)
-
-    def __repr__(self) -> str:
-        return repr(self._plain)
-
-    @property
-    def output_names(self) -> list[str]:
-        return self._plain.output_names
-
-    @property
-    def guards(self) -> list[dict[str, Any]]:
-        return self._plain.guards
-
-    @property
-    def assumptions(self) -> list[dict[str, Any]]:
-        return self._plain.assumptions
-
-    def report(self) -> str:
-        return self._plain.report()
+        return {name: sources[name] for name in self.unread_program.weights() if name in sources}

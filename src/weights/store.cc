@@ -7,6 +7,25 @@
 
 namespace modelport::weights {
 
+namespace {
+
+void check_length(const Weight& weight, std::size_t length) {
+  if (dense_bytes(weight.dtype, weight.shape) == length) return;
+  throw InternalError(fmt::format("weight {} is {}[{}] but has {} bytes", quote_text(weight.name),
+                                  name(weight.dtype), fmt::join(weight.shape, ", "), length));
+}
+
+}  // namespace
+
+std::uint64_t Weight::byte_count() const { return dense_bytes(dtype, shape).value_or(0); }
+
+Contents Weight::contents() const {
+  if (!read) return {bytes, keep_alive};
+  Contents made = read();
+  check_length(*this, made.bytes.size());
+  return made;
+}
+
 void WeightStore::claim(const std::string& name, std::size_t index) {
   if (!by_name_.emplace(name, index).second) {
     throw InternalError(fmt::format("two weights are named {}", quote_text(name)));
@@ -14,11 +33,7 @@ void WeightStore::claim(const std::string& name, std::size_t index) {
 }
 
 const Weight& WeightStore::add_borrowed(Weight weight) {
-  if (dense_bytes(weight.dtype, weight.shape) != weight.bytes.size()) {
-    throw InternalError(fmt::format("weight {} is {}[{}] but has {} bytes", quote_text(weight.name),
-                                    name(weight.dtype), fmt::join(weight.shape, ", "),
-                                    weight.bytes.size()));
-  }
+  if (!weight.read) check_length(weight, weight.bytes.size());
   claim(weight.name, weights_.size());
   return weights_.emplace_back(std::move(weight));
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,17 +23,29 @@
 
 namespace modelport::weights {
 
+/// The bytes of a weight, and what holds them while they are in use.
+struct Contents {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> keep_alive;
+};
+
 struct Weight {
   std::string name;
   Dtype dtype = Dtype::f32;
   Shape shape;
-  std::span<const std::byte> bytes;  // dense, row-major, little-endian
+  std::span<const std::byte> bytes;  // dense, row-major, little-endian; empty where `read` is set
 
   /// The file that holds the bytes, if one does: a writer may point into it instead of copying.
   std::shared_ptr<const MappedFile> file;
   std::uint64_t file_offset = 0;
   /// Whatever owns the bytes otherwise.
   std::shared_ptr<const void> keep_alive;
+  /// Makes the bytes each time they are asked for: they need memory only while they are written.
+  std::function<Contents()> read;
+
+  std::uint64_t byte_count() const;
+  /// The bytes, wherever they come from; of another length than dtype and shape say: InternalError.
+  Contents contents() const;
 };
 
 class WeightStore {

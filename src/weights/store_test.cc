@@ -114,6 +114,34 @@ TEST_CASE("floating-point weights are converted on the way out and losses are co
   CHECK_THROWS_AS(tensor_sources(store, {.floats = Dtype::i8}), ExportError);
 }
 
+TEST_CASE("a weight that is made when it is asked for is held only while it is streamed") {
+  WeightStore store;
+  std::weak_ptr<const std::vector<std::byte>> made;
+  int times = 0;
+  store.add_borrowed({.name = "later", .dtype = Dtype::f32, .shape = {2}, .read = [&] {
+                        ++times;
+                        const auto bytes = std::make_shared<const std::vector<std::byte>>(
+                            bytes_of(std::array{1.0f, 1e9f}));
+                        made = bytes;
+                        return Contents{*bytes, bytes};
+                      }});
+  CHECK(times == 0);
+  CHECK(store.at("later").byte_count() == 8);
+  MemorySink sink;
+  CHECK(stream(store.at("later"), Dtype::f16, sink) == ConversionCounts{.overflows = 1});
+  CHECK(sink.bytes().size() == 4);
+  CHECK(times == 1);
+  CHECK(made.expired());
+}
+
+TEST_CASE("a weight that is made with another length than it should have is an error of ours") {
+  WeightStore store;
+  store.add_borrowed(
+      {.name = "short", .dtype = Dtype::f32, .shape = {2}, .read = [] { return Contents{}; }});
+  MemorySink sink;
+  CHECK_THROWS_AS(stream(store.at("short"), Dtype::f32, sink), InternalError);
+}
+
 /// Most memory mapped from files that was seen while a tensor passed through.
 class WatchingSink final : public Sink {
  public:

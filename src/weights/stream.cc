@@ -14,9 +14,10 @@ Dtype dtype_as(const Weight& weight, std::optional<Dtype> floats) {
 
 ConversionCounts stream(const Weight& weight, Dtype dtype, Sink& sink) {
   constexpr std::size_t kPiece = std::size_t{4} << 20;  // a multiple of every element size
+  const Contents held = weight.contents();
   ConversionCounts counts;
-  for (std::size_t begin = 0; begin < weight.bytes.size(); begin += kPiece) {
-    const auto piece = weight.bytes.subspan(begin, std::min(kPiece, weight.bytes.size() - begin));
+  for (std::size_t begin = 0; begin < held.bytes.size(); begin += kPiece) {
+    const auto piece = held.bytes.subspan(begin, std::min(kPiece, held.bytes.size() - begin));
     if (dtype == weight.dtype) {
       sink.write(piece);
     } else {

@@ -58,19 +58,20 @@ ConversionCounts stream_transposed(const Weight& matrix, Dtype dtype, Sink& sink
   const std::size_t element = byte_size(matrix.dtype);
   if (rows == 0 || columns == 0) return {};
   const std::size_t step = std::clamp<std::size_t>(kPiece / (rows * element), 1, columns);
+  const Contents held = matrix.contents();
   std::vector<std::byte> piece;
   ConversionCounts counts;
   for (std::size_t first = 0; first < columns; first += step) {
     const std::size_t last = std::min(first + step, columns);
     piece.resize((last - first) * rows * element);
-    transpose(element, matrix.bytes.data(), piece.data(), {rows, columns, first, last});
+    transpose(element, held.bytes.data(), piece.data(), {rows, columns, first, last});
     if (dtype == matrix.dtype) {
       sink.write(piece);
     } else {
       counts += convert_to(sink, matrix.dtype, piece, dtype);
     }
   }
-  if (matrix.file) matrix.file->forget(matrix.bytes);
+  if (matrix.file) matrix.file->forget(held.bytes);
   return counts;
 }
 

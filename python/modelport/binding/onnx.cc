@@ -109,9 +109,9 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
 }
 
 py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dict& given,
-                const WeightFiles& files_of_weights) {
+                const py::dict& places, const py::dict& made) {
   const onnx::OnnxOptions options = options_of(lowered, given);
-  const weights::WeightStore store = store_of(*lowered.program, files_of_weights);
+  const weights::WeightStore store = store_of(*lowered.program, sources_of(places, made));
   onnx::OnnxWritten written;
   {
     const py::gil_scoped_release no_gil;
@@ -128,8 +128,9 @@ py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dic
   return py::make_tuple(files, losses);
 }
 
-py::bytes bytes_of(const OnnxGraph& lowered, const py::dict& given) {
-  const weights::WeightStore store = store_of(*lowered.program);
+py::bytes bytes_of(const OnnxGraph& lowered, const py::dict& given, const py::dict& places,
+                   const py::dict& made) {
+  const weights::WeightStore store = store_of(*lowered.program, sources_of(places, made));
   return onnx::onnx_bytes(
       {.graph = lowered.graph, .weights = store, .options = options_of(lowered, given)});
 }

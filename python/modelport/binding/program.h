@@ -35,10 +35,25 @@ void bind_samples(py::module_& module);
 
 /// One dict a dimension: name, range, hint.
 py::list dims_list(const ir::Graph& graph);
-/// Where weights lie as they are used: file and offset, by name.
-using WeightFiles = std::map<std::string, std::pair<std::string, std::uint64_t>>;
-/// The weights of a program as writers take them: those in files mapped from there, the others in
-/// the memory of their tensors.
-weights::WeightStore store_of(const Program& program, const WeightFiles& files = {});
+/// Where weights come from other than the memory of their tensors, by name; maybe in another type,
+/// from which a writer converts them.
+struct WeightSources {
+  struct Place {
+    std::string file;
+    std::uint64_t offset = 0;
+    at::ScalarType dtype = at::kFloat;
+  };
+  struct Made {
+    at::ScalarType dtype = at::kFloat;
+    std::shared_ptr<const py::function> make;  // gives the tensor
+  };
+  std::map<std::string, Place> files;
+  std::map<std::string, Made> made;
+};
+/// From two dicts: (file, offset, dtype), and (dtype, function) by name.
+WeightSources sources_of(const py::dict& files, const py::dict& made);
+/// The weights of a program as writers take them: mapped from files, made when they are written, or
+/// in the memory of their tensors.
+weights::WeightStore store_of(const Program& program, const WeightSources& sources = {});
 
 }  // namespace modelport::binding

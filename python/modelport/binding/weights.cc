@@ -1,39 +1,85 @@
 // The weights of a program as writers take them.
 #include <map>
 
+#include "base/error.h"
 #include "base/mapped_file.h"
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
 
 namespace modelport::binding {
 
-weights::WeightStore store_of(const Program& program, const WeightFiles& files) {
+namespace {
+
+using OpenFiles = std::map<std::string, std::shared_ptr<const MappedFile>>;
+
+weights::Weight described(const std::string& name, at::ScalarType dtype, const at::Tensor& like) {
+  weights::Weight weight{.name = name, .dtype = capture::from_torch(dtype)};
+  weight.shape.assign(like.sizes().begin(), like.sizes().end());
+  return weight;
+}
+
+weights::Contents contents_of(const at::Tensor& tensor) {
+  auto dense = std::make_shared<at::Tensor>(tensor.detach().cpu().contiguous());
+  const auto* bytes = static_cast<const std::byte*>(dense->const_data_ptr());
+  return {{bytes, dense->nbytes()}, dense};
+}
+
+void map(weights::Weight& weight, const WeightSources::Place& place, OpenFiles& open) {
+  std::shared_ptr<const MappedFile>& file = open[place.file];
+  if (!file) file = std::make_shared<const MappedFile>(MappedFile::open(place.file));
+  weight.bytes = file->bytes().subspan(place.offset, weight.byte_count());
+  weight.file = file;
+  weight.file_offset = place.offset;
+}
+
+}  // namespace
+
+WeightSources sources_of(const py::dict& files, const py::dict& made) {
+  WeightSources sources;
+  for (const auto& [name, value] : files) {
+    const auto place = py::cast<py::tuple>(value);
+    sources.files[py::cast<std::string>(name)] = {py::cast<std::string>(place[0]),
+                                                  py::cast<std::uint64_t>(place[1]),
+                                                  py::cast<at::ScalarType>(place[2])};
+  }
+  for (const auto& [name, value] : made) {
+    const auto pair = py::cast<py::tuple>(value);
+    sources.made[py::cast<std::string>(name)] = {
+        py::cast<at::ScalarType>(pair[0]),
+        std::make_shared<const py::function>(py::cast<py::function>(pair[1]))};
+  }
+  return sources;
+}
+
+weights::WeightStore store_of(const Program& program, const WeightSources& sources) {
   weights::WeightStore store;
-  std::map<std::string, std::shared_ptr<const MappedFile>> open;
+  OpenFiles open;
   for (const ir::ValueId id : program.graph.weights) {
     const std::string& name = program.graph.value(id).name;
     const auto found = program.weights.find(name);
     if (found == program.weights.end()) continue;
-    if (const auto stored = files.find(name); stored != files.end()) {
-      const auto& [file, offset] = stored->second;
-      std::shared_ptr<const MappedFile>& mapped = open[file];
-      if (!mapped) mapped = std::make_shared<const MappedFile>(MappedFile::open(file));
-      const at::Tensor& tensor = found->second;
-      weights::Weight weight{.name = name, .dtype = capture::from_torch(tensor.scalar_type())};
-      weight.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
-      weight.bytes = mapped->bytes().subspan(offset, tensor.nbytes());
-      weight.file = mapped;
-      weight.file_offset = offset;
+    const at::Tensor& tensor = found->second;
+    if (const auto place = sources.files.find(name); place != sources.files.end()) {
+      weights::Weight weight = described(name, place->second.dtype, tensor);
+      map(weight, place->second, open);
       store.add_borrowed(std::move(weight));
-      continue;
+    } else if (const auto made = sources.made.find(name); made != sources.made.end()) {
+      weights::Weight weight = described(name, made->second.dtype, tensor);
+      weight.read = [source = made->second, name] {
+        const py::gil_scoped_acquire gil;  // writers run without it
+        const auto tensor = py::cast<at::Tensor>((*source.make)());
+        if (tensor.scalar_type() != source.dtype)
+          throw InternalError("weight " + name + " was made in another type than it should have");
+        return contents_of(tensor);
+      };
+      store.add_borrowed(std::move(weight));
+    } else {
+      weights::Weight weight = described(name, tensor.scalar_type(), tensor);
+      weights::Contents contents = contents_of(tensor);
+      weight.bytes = contents.bytes;
+      weight.keep_alive = std::move(contents.keep_alive);
+      store.add_borrowed(std::move(weight));
     }
-    auto dense = std::make_shared<at::Tensor>(found->second.detach().cpu().contiguous());
-    const auto* bytes = static_cast<const std::byte*>(dense->const_data_ptr());
-    weights::Weight weight{.name = name, .dtype = capture::from_torch(dense->scalar_type())};
-    weight.shape.assign(dense->sizes().begin(), dense->sizes().end());
-    weight.bytes = {bytes, dense->nbytes()};
-    weight.keep_alive = dense;
-    store.add_borrowed(std::move(weight));
   }
   return store;
 }

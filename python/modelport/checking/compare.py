@@ -7,13 +7,14 @@ import dataclasses
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from ..artifact import Artifact, find_model
+from ..artifact import Artifact, find_model, find_models
+from ..dtypes import FLOATS
 from ..errors import ExportError, problem
 from .eager import load_model, read_preprocessor, values_of
 from .report import CheckReport, Row, Skipped
@@ -21,7 +22,6 @@ from .session import Runner
 from .tolerance import default_atol, row_of
 
 _SIZES = ("example", "batch 1", "longer", "odd")
-_DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 def check(
@@ -36,13 +36,34 @@ def check(
 
     `model` is the model or its checkpoint folder; without one it is the folder that the artifact says it came from.
     `inputs` are those of the model, one set or several; without any they are made by rule, at four sizes. `atol` is
-    the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do."""
+    the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do.
+
+    A folder that generates is compared by what it generates; `inputs` are then those of `generate`."""
+    if isinstance(artifact, str | os.PathLike) and Path(artifact).is_dir():
+        parts = [Artifact(path) for path in find_models(artifact)]
+        if parts[0].note("generates"):
+            return _check_generation(Path(artifact), parts[0], model, inputs, atol)
     with _as_file(artifact) as (path, program):
         found = Artifact(path, nodes=True)
         model, folder = _model(found, model)
         made = None if folder is None or inputs is not None else read_preprocessor(folder)
         asked = Request(found, model, inputs, atol, program, made, name_first)
-        return compare(asked, str(path) if program is None else "the program")
+        with _in_type_of(found, model):
+            return compare(asked, str(path) if program is None else "the program")
+
+
+def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, atol: float | None) -> CheckReport:
+    from ..inputs import example_inputs
+    from ..running import load
+    from .generation import compare_generation, prompts_for
+
+    model, source = _model(part, model)
+    if inputs is None:
+        prompts = prompts_for(model, example_inputs(model, preprocessor=source and read_preprocessor(source)))
+    else:
+        several = isinstance(inputs, Sequence)
+        prompts = [(f"inputs {i}", given) for i, given in enumerate(inputs if several else [inputs])]
+    return compare_generation(load(folder), model, prompts, atol, str(folder))
 
 
 @dataclasses.dataclass
@@ -101,8 +122,19 @@ def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
             f"modelport check {artifact.path.parent} --model FOLDER",
             "modelport.check(path, model)",
         )
-    dtype = _DTYPES.get(artifact.note("dtype") or "")
+    dtype = FLOATS.get(artifact.note("dtype") or "")
     return load_model(folder, artifact.note("model_class"), dtype), os.fspath(folder)
+
+
+def _in_type_of(artifact: Artifact, model: Any) -> AbstractContextManager[None]:
+    """Where the artifact was made in another type than the model has, the model has that one for a while."""
+    from ..exporters.prepare import module_dtype
+    from ..recast import recast_with_values
+
+    dtype = FLOATS.get(artifact.note("dtype") or "")
+    if dtype is None or not isinstance(model, torch.nn.Module) or module_dtype(model) == dtype:
+        return nullcontext()
+    return recast_with_values(model, dtype)
 
 
 def _inputs(runner: Runner, asked: Request, report: CheckReport) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..errors import ExportError
 from .arguments import parser
@@ -14,7 +15,24 @@ OK, INTERNAL, USER, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and gives its exit code: 0 done, 1 a mistake of ours, 2 an error or a mismatch, 130 ctrl-C."""
+    """Runs one command and gives its exit code: 0 done, 1 a mistake of ours, 2 an error or a mismatch, 130 ctrl-C.
+
+    Without `argv` it is the command of this process, which ends with it."""
+    code = _run(argv)
+    if argv is None:
+        _leave(code)
+    return code
+
+
+def _leave(code: int) -> None:
+    """Ends the process without taking its modules apart one by one, which takes a while after torch was imported."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     args = parser().parse_args(argv)
     console = Console(quiet=args.quiet, as_json=args.json)
     try:
@@ -34,6 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         import traceback
 
+        if argv is None and "modelport.cli.quick_imports" in sys.modules:
+            from .quick_imports import start_over
+
+            start_over(console)
         traceback.print_exc()
         console.error(f"internal error, please report with the lines above: {type(error).__name__}: {error}")
         return INTERNAL

@@ -14,7 +14,8 @@ _MODEL = """modelport turns Hugging Face models into programs that other runtime
 examples:
   modelport export onnx ./bert-base ./bert-onnx      model.onnx, its weights and the tokenizer, values checked
   modelport check ./bert-onnx                        the same comparison again
-  modelport inspect ./bert-onnx                      inputs, outputs, axes, operators, weights"""
+  modelport inspect ./bert-onnx                      inputs, outputs, axes, operators, weights
+  modelport run ./qwen3-onnx "Once upon a time"      the text goes on, word by word"""
 
 _EXPORT = """Exports a checkpoint folder to ONNX and compares the values with the model's.
 
@@ -23,6 +24,7 @@ examples:
   modelport export onnx ./qwen3 qwen3.onnx --weights link        nothing is copied: the file points into the checkpoint
   modelport export onnx ./bert-base ./out --task feature-extraction --opset 20
   modelport export onnx ./llama ./out --dtype fp16 --atol 0.05
+  modelport export onnx ./qwen3 ./out --for transformers.js      or genai: the folder as this client opens it
   modelport export onnx -m ./vit ./out --batch 4 --no-dynamic-axes
 
 exit codes: 0 exported and checked; 2 an error, or values that differ; 130 interrupted. After 2 and 130, what was at OUT
@@ -43,6 +45,18 @@ examples:
   modelport inspect ./bert-onnx
   modelport inspect model.onnx --json | jq .inputs"""
 
+_RUN = """Runs an exported generative model: words come as they are generated, tokens per second at the end.
+
+examples:
+  modelport run ./qwen3-onnx "Once upon a time" --max-new-tokens 64
+  modelport run ./qwen3-onnx "Tell me a joke" --temperature 0.7 --top-p 0.9 --seed 1
+  modelport run ./llava-onnx "What is in this picture?" --image cat.png
+  modelport run ./whisper-onnx --audio speech.wav
+
+The prompt goes through the tokenizer's chat template if it has one. The text goes to stdout, all else to stderr.
+
+exit codes: 0 done, 2 an error, 130 interrupted"""
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
 
@@ -55,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     _export_onnx(_parser(targets.add_parser, "onnx", help="export to ONNX", description=_EXPORT))
     _check(_parser(commands.add_parser, "check", help="compare an artifact with its model", description=_CHECK))
     _inspect(_parser(commands.add_parser, "inspect", help="show what an artifact has in it", description=_INSPECT))
+    _run(_parser(commands.add_parser, "run", help="generate text with an exported model", description=_RUN))
     return top
 
 
@@ -70,7 +85,9 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _runs(command: argparse.ArgumentParser, module: str, prepare: Any = None) -> None:
+def _runs(
+    command: argparse.ArgumentParser, module: str, prepare: Any = None, quiet: str = "print nothing but errors"
+) -> None:
     """The command's code is imported when it runs; `prepare` looks at arguments that belong together before."""
 
     def run(args: argparse.Namespace, console: Any) -> bool:
@@ -78,7 +95,7 @@ def _runs(command: argparse.ArgumentParser, module: str, prepare: Any = None) ->
             prepare(args)
         return import_module(f".{module}", __package__).run(args, console)
 
-    command.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    command.add_argument("-q", "--quiet", action="store_true", help=quiet)
     command.add_argument("--json", action="store_true", help="print the result as JSON")
     command.set_defaults(run=run)
 
@@ -91,6 +108,7 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
     command.add_argument("-m", "--model", metavar="MODEL", help="the checkpoint folder, as in optimum-cli")
     what = command.add_argument_group("what is exported")
     what.add_argument("--task", help="such as text-generation; chooses the class (default: the one in config.json)")
+    what.add_argument("--for", dest="client", choices=["genai", "transformers.js"], help="the client that is to run it")
     what.add_argument("--dtype", choices=["fp32", "fp16", "bf16"], help="type of weights (default: the checkpoint's)")
     what.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
     what.add_argument("--batch", "--batch_size", type=_positive, default=2, help="size of the example (default 2)")
@@ -123,6 +141,11 @@ def _two_paths(args: argparse.Namespace) -> None:
         what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
         raise problem("E0301", what, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
     args.model, args.out = paths
+    args.with_past = bool(args.task and args.task.endswith("-with-past"))  # as optimum calls models with a cache
+    if args.with_past:
+        args.task = args.task.removesuffix("-with-past")
+    if (args.client or args.with_past) and args.out.endswith(".onnx"):
+        raise problem("E0301", "what generates is a folder, and OUT is a file", f"name a folder: {args.out[:-5]}")
 
 
 def _check(command: argparse.ArgumentParser) -> None:
@@ -137,6 +160,24 @@ def _inspect(command: argparse.ArgumentParser) -> None:
     _runs(command, "inspect_artifact")
 
 
+def _run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", metavar="FOLDER", help="the folder of an export")
+    command.add_argument("prompt", metavar="PROMPT", nargs="?", help="what the text starts with, or the question")
+    command.add_argument("--image", action="append", default=[], metavar="FILE", help="a picture; may be repeated")
+    command.add_argument("--audio", action="append", default=[], metavar="FILE", help="a sound; may be repeated")
+    command.add_argument("--raw", action="store_true", help="the prompt as it is, without the chat template")
+    how = command.add_argument_group("how tokens are chosen (default: as generation_config.json says)")
+    how.add_argument("--max-new-tokens", type=_positive, default=256, metavar="N", help="at most so many (default 256)")
+    how.add_argument("--do-sample", action="store_true", help="draw the next token instead of taking the likeliest")
+    how.add_argument("--temperature", type=_temperature, help="0: the likeliest; above 1: more surprising")
+    how.add_argument("--top-k", type=_positive, metavar="K", help="draw from the K likeliest")
+    how.add_argument("--top-p", type=_share, metavar="P", help="draw from the likeliest that together have P")
+    how.add_argument("--seed", type=int, help="draws are the same again")
+    how.add_argument("--num-beams", type=_positive, default=1, metavar="N", help="beam search; nothing is streamed")
+    command.add_argument("--threads", type=_positive, metavar="N", help="of onnxruntime (default: one for each core)")
+    _runs(command, "run_model", quiet="print the text and errors, nothing else")
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: a number from 1 on")
@@ -144,12 +185,27 @@ def _positive(text: str) -> int:
 
 
 def _tolerance(text: str) -> float:
+    return _number(text, "tolerance", "1e-3")
+
+
+def _temperature(text: str) -> float:
+    return _number(text, "temperature", "0.7")
+
+
+def _share(text: str) -> float:
+    number = _number(text, "share", "0.9")
+    if not 0 < number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share: a number up to 1, such as 0.9")
+    return number
+
+
+def _number(text: str, what: str, example: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no tolerance: a number such as 1e-3")
+        raise argparse.ArgumentTypeError(f"{text!r} is no {what}: a number such as {example}")
     return number
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..artifact import Artifact, find_model
+from ..artifact import Artifact, find_model, find_models
 from .console import Console
 
 
 def run(args: Any, console: Console) -> bool:
-    path = find_model(args.artifact)
-    Artifact(path)  # a broken file is reported before torch is imported
+    path = args.artifact
+    if not Artifact(find_models(path)[0]).note("generates"):
+        path = find_model(path)
+        Artifact(path)  # a broken file is reported before torch is imported
     with console.stage("check"):
         from ..checking import check
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,18 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ..artifact import Artifact
+from . import export_generation
+from .companions import copy_companions, write_contract
 from .console import Console
 from .inspect_artifact import size_text
 from .interrupt import interruptible
+from .quick_imports import import_quickly
 from .staging import Staging
-
-# What runtimes and tokenizers look for beside a model.
-_COMPANIONS = (
-    "config.json", "generation_config.json", "preprocessor_config.json", "processor_config.json",
-    "image_processor_config.json", "video_preprocessor_config.json", "feature_extractor_config.json",
-    "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab.*", "merges.txt", "*.spm", "*.model",
-    "*.tiktoken", "chat_template*", "spiece.*", "sentencepiece.*",
-)  # fmt: skip
 
 
 def run(args: Any, console: Console) -> bool:
@@ -31,24 +25,34 @@ def run(args: Any, console: Console) -> bool:
             console.note(f"--{flag.replace('_', '-')} makes no difference here")
     staging = Staging(args.out)
     with _warnings_as_notes(console), staging, interruptible(staging.discard):
-        program, loading = _program(args, console, folder)
+        loading, config = _loading(args, console, folder)
+        if export_generation.wanted(args, loading):
+            return export_generation.run(args, console, loading, config, staging)
+        program = _program(console, loading, config)
         total = sum(t.nbytes for t in program.captured.unread_program.weights().values())
         with console.stage("write", staging.written, total):
             program.save(staging.folder / staging.name)
             if not staging.single:
-                _copy_companions(folder, staging.folder)
-        _note_infinities(console, program)
+                copy_companions(folder, staging.folder)
+        if args.client:
+            write_contract(args.client, console, staging.folder, loading.config)
         report = None
         if not args.no_check:
             with console.stage("check"):
                 report = _check(args, program, staging, loading)
-        if report is not None and not report.ok:
-            if not console.quiet and not console.as_json:
-                print(report)
-            raise report.error()
+        refuse_difference(console, report)
         files = _commit(args, program, staging)
     _tell(console, args, program, files, report)
     return True
+
+
+def refuse_difference(console: Console, report: Any) -> None:
+    """Nothing wrong is called a success."""
+    if report is None or report.ok:
+        return
+    if not console.quiet and not console.as_json:
+        print(report)
+    raise report.error()
 
 
 @contextmanager
@@ -56,47 +60,45 @@ def _warnings_as_notes(console: Console) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("always", module="modelport")
-        warnings.filterwarnings("always", message=".*became infinite|.*the weights are|.*conditions on sizes")
+        warnings.filterwarnings("always", message=".*the weights are|.*conditions on sizes")
         warnings.showwarning = lambda message, *_args, **_more: console.note(str(message))
         yield
 
 
-def _program(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
-    """The lowered program, and the loading that it comes from."""
+def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
+    """The checkpoint as the arguments want it, and how it is to be written."""
     with console.stage("import"):
+        if not args.trust_remote_code:  # which may use whatever it likes
+            import_quickly()
         from ..checking.session import needs_onnxruntime
         from ..exporters.configs import OnnxConfig
-        from ..exporters.onnx import OnnxProgram, checked_opset
+        from ..exporters.onnx import checked_opset
         from .loading import Loading
 
         opset = checked_opset(args.opset)
         if not args.no_check:
             needs_onnxruntime()
         loading = Loading(args, folder)
-    config = OnnxConfig(
+        if args.client:
+            from ..contracts import refuse_unknown
+
+            refuse_unknown(args.client, loading.config)
+    return loading, OnnxConfig(
         dynamic=not args.no_dynamic_axes,
         opset_version=opset,
         external_data=args.external_data,
         weights=args.weights,
         shard_bytes=args.shard_size,
     )
+
+
+def _program(console: Console, loading: Any, config: Any) -> Any:
+    from ..exporters.onnx import OnnxProgram
+
     with console.stage("capture"):
         captured = loading.capture()
     with console.stage("lower"):
-        program = OnnxProgram(captured, config, opset)
-    return program, loading
-
-
-def _note_infinities(console: Console, program: Any) -> None:
-    """Weights that do not fit into fp16: the model has the same infinities there, so that a check does not see them."""
-    import torch
-
-    weights = program.captured.unread_program.weights()
-    halves = {name: w for name, w in weights.items() if w.dtype == torch.float16}
-    lost = [name for name, weight in halves.items() if bool(weight.isinf().any())]
-    if lost:
-        more = f" and {len(lost) - 4} more" if len(lost) > 4 else ""
-        console.note(f"values too large for fp16 are infinite in {', '.join(lost[:4])}{more}; --dtype bf16 has room")
+        return OnnxProgram(captured, config, config.opset_version)
 
 
 def _check(args: Any, program: Any, staging: Staging, loading: Any) -> Any:
@@ -104,13 +106,6 @@ def _check(args: Any, program: Any, staging: Staging, loading: Any) -> Any:
 
     artifact = Artifact(staging.folder / staging.name, nodes=True)
     return compare(Request(artifact, loading.model(), loading.inputs, args.atol, program), args.out)
-
-
-def _copy_companions(source: Path, target: Path) -> None:
-    for pattern in _COMPANIONS:
-        for file in sorted(source.glob(pattern)):
-            if file.is_file() and not (target / file.name).exists():
-                shutil.copyfile(file, target / file.name)
 
 
 def _commit(args: Any, program: Any, staging: Staging) -> list[Path]:

@@ -10,11 +10,10 @@ import torch
 from ..capturing import capture
 from ..checking.eager import load_model, quiet_transformers, read_preprocessor
 from ..checkpoint import Checkpoint, read_config
+from ..dtypes import float_dtype
 from ..errors import ExportError, problem
 from ..exporters.prepare import cast_leaf_tensors
 from ..inputs import example_inputs, model_class
-
-DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 class Loading:
@@ -22,7 +21,7 @@ class Loading:
 
     def __init__(self, args: Any, folder: Path):
         self.args, self.folder = args, folder
-        self.dtype = DTYPES.get(args.dtype)
+        self.dtype = float_dtype(args.dtype)
         self.written = read_config(folder)
         Checkpoint(folder)  # refuses pickles and broken files, with a way out
         # Code that lies in the folder runs only where the user said so.
@@ -36,8 +35,7 @@ class Loading:
         args = self.args
         options = {"dynamic": not args.no_dynamic_axes}
         if self.remote:
-            self.inputs = self._example(self.model(), None)
-            return capture(self.model(), self.inputs, **options)
+            return self._capture_remote(options)
         self.inputs = self._example(self.cls, self.config)
         dtype = self.dtype or getattr(self.config, "dtype", None) or torch.float32
         cast_leaf_tensors(self.inputs, dtype=dtype, device=torch.device("cpu"))
@@ -45,8 +43,29 @@ class Loading:
             captured = capture(self.folder, self.inputs, model_class=self.cls, dtype=self.dtype, **options)
         except ExportError as error:
             raise self._of_another_class(error) from error.__cause__
-        captured.origin = {"model_class": self.cls.__name__} | ({} if args.dtype is None else {"dtype": args.dtype})
+        captured.origin = self.origin()
         return captured
+
+    def _capture_remote(self, options: dict[str, Any]) -> Any:
+        model = self._remote_model(None)  # in its own type: weights are converted when they are written
+        self.inputs = self._example(model, None)
+        if self.dtype is None:
+            self._model = model
+        else:
+            cast_leaf_tensors(self.inputs, dtype=self.dtype, device=torch.device("cpu"))
+        return capture(model, self.inputs, dtype=self.dtype, **options)
+
+    def model_class(self) -> Any:
+        return type(self.model()) if self.remote else self.cls
+
+    def make_inputs(self, model: Any) -> None:
+        self.inputs = self._example(model, None)
+
+    def origin(self) -> dict[str, str]:
+        """How the model was made of the folder, for a check that makes it again."""
+        return {"model_class": self.model_class().__name__} | (
+            {} if self.args.dtype is None else {"dtype": self.args.dtype}
+        )
 
     def _of_another_class(self, error: ExportError) -> ExportError:
         """A checkpoint that lacks weights of a class that the user chose: a way out that the command line has."""
@@ -59,7 +78,8 @@ class Loading:
     def model(self) -> Any:
         """The model as transformers loads it: what values are compared with."""
         if self._model is None:
-            self._model = self._remote_model() if self.remote else load_model(self.folder, self.cls, self.dtype)
+            loaded = self._remote_model(self.dtype) if self.remote else load_model(self.folder, self.cls, self.dtype)
+            self._model = loaded
         return self._model
 
     def _example(self, model_or_class: Any, config: Any) -> Any:
@@ -88,7 +108,7 @@ class Loading:
             what = f"{self.folder / 'config.json'}: {type(error).__name__}: {error}"
             raise problem("E0103", what, "download it again") from error
 
-    def _remote_model(self) -> Any:
+    def _remote_model(self, dtype: torch.dtype | None) -> Any:
         import transformers
 
         known = self.written["auto_map"]
@@ -99,6 +119,6 @@ class Loading:
             what = f"{self.folder}: auto_map in config.json names no model"
             raise problem("E0301", what, "export without --trust-remote-code")
         auto = getattr(transformers, (fitting or autos)[0])
-        settings = {} if self.dtype is None else {"dtype": self.dtype}
+        settings = {} if dtype is None else {"dtype": dtype}
         with quiet_transformers():
             return auto.from_pretrained(self.folder, trust_remote_code=True, **settings).eval()

@@ -16,6 +16,11 @@ from ..errors import problem
 
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+# Files that an export writes, without .onnx.
+_PARTS = (
+    "model", "decoder_model", "decoder_with_past_model", "encoder_model", "decoder_model_merged", "vision_encoder",
+    "audio_encoder", "embed_tokens",
+)  # fmt: skip
 
 
 class Staging:
@@ -100,15 +105,16 @@ class Staging:
         return _swap(self.folder, self.target)
 
     def _move_files(self) -> None:
-        """One by one, the model last; what was there comes back if that fails halfway."""
-        names = sorted((entry.name for entry in os.scandir(self.folder)), key=lambda name: name.endswith(".onnx"))
+        """One by one, the models last; what was there comes back if that fails halfway."""
+        files = [path.relative_to(self.folder) for path in self.folder.rglob("*") if path.is_file()]
         saved = self.folder / ".before"
-        saved.mkdir()
-        moved: list[str] = []
+        moved: list[Path] = []
         try:
-            for name in names:
+            for name in sorted(files, key=lambda name: name.suffix == ".onnx"):
                 place = self.target / name
+                place.parent.mkdir(exist_ok=True)
                 if place.exists():
+                    (saved / name).parent.mkdir(parents=True, exist_ok=True)
                     _link_or_copy(place, saved / name)
                 os.replace(self.folder / name, place)
                 moved.append(name)
@@ -151,8 +157,10 @@ def _link_or_copy(source: str | Path, target: Path) -> None:
 
 
 def _is_of_an_older_export(name: str) -> bool:
-    """Weights beside a model that is replaced: with fewer shards than before, the rest would stay for ever."""
-    return name.startswith("model.onnx_data")
+    """Weights beside a model that is replaced: with fewer shards than before, the rest would stay for ever. Parts that
+    the new export does not have would be taken for its own."""
+    stem, _, ending = name.partition(".onnx")
+    return stem in _PARTS and (not ending or ending.startswith("_data"))
 
 
 def _swap(one: Path, other: Path) -> bool:

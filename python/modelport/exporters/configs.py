@@ -86,6 +86,8 @@ class OnnxConfig(DynamoConfig):
     `external_data` keeps the weights in a file beside the model, `shard_bytes` in several of at most that size;
     `weights="link"` points into the checkpoint's own safetensors files and copies nothing; `export_params=False` leaves
     the weights out, as inputs. `optimize=False` writes the plain lowering. `names` renames inputs and outputs.
+    `dtype` ("fp16", "bf16", "fp32") exports the model as if it had been loaded in that type; its weights are converted
+    while they are written.
     `num_logits_to_keep` is for generation: only the logits of so many last tokens are computed (0: those of all).
     """
 
@@ -99,6 +101,7 @@ class OnnxConfig(DynamoConfig):
     weights: str = "copy"
     shard_bytes: int | None = None
     names: dict[str, str] | None = None
+    dtype: Any = None
     num_logits_to_keep: int = 0
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ import torch
 from .. import core
 from ..captured import Captured
 from ..capturing import capture
+from ..dtypes import float_dtype, short_name
 from ..errors import problem
 from ..structure import flatten
 from ..unfilled import CapturedUnfilled, Streams
@@ -25,7 +26,7 @@ from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, output_names
 from .onnx_session import quiet_session, run_session, to_numpy
 from .patches import apply_patches
-from .prepare import config_flags, prepare_for_export
+from .prepare import config_flags, in_dtype, prepare_for_export
 
 if TYPE_CHECKING:
     from ..generation.components import Components, Part
@@ -50,13 +51,18 @@ class OnnxExporter(HfExporter):
     ) -> OnnxProgram:
         config = OnnxConfig.given(config)
         opset = checked_opset(config.opset_version)
-        shapes = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes}
+        dtype = float_dtype(config.dtype)
+        options = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "dtype": dtype}
         if isinstance(model, str | os.PathLike):
-            captured = capture(model, sample_inputs, **shapes)
+            inputs = sample_inputs if dtype is None else in_dtype(sample_inputs, dtype)
+            captured = capture(model, inputs, **options)
         else:
             model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
+            inputs = inputs if dtype is None else in_dtype(inputs, dtype)
             with apply_patches("onnx"), config_flags(model, flags):
-                captured = capture(model, inputs, **shapes)
+                captured = capture(model, inputs, **options)
+        if dtype is not None:
+            captured.origin = {"dtype": short_name(dtype)}
         program = OnnxProgram(captured, config, opset)
         if config.output_path is not None:
             program.save(config.output_path)
@@ -176,10 +182,7 @@ class OnnxProgram:
     def to_bytes(self) -> bytes:
         """The whole model with its weights, as protobuf."""
         streams = self._streams("inside")
-        try:
-            return self.graph.bytes(self._writing("inside"), streams.places, streams.made)
-        except TypeError:
-            return self.graph.bytes(self._writing("inside"))
+        return self.graph.bytes(self._writing("inside"), streams.places, streams.made)
 
     @property
     def model_proto(self) -> Any:
@@ -198,15 +201,9 @@ class OnnxProgram:
         stored = self.captured.weight_files() if as_stored else {}
         with linked({name: (s.file, s.offset) for name, s in stored.items()}, path) as links:
             places = streams.places | {name: (*place, stored[name].dtype) for name, place in links.items()}
-            try:
-                files, losses = graph.write(os.fspath(path), writing, places, streams.made)
-            except TypeError:
-                _ = self.captured.program
-                places = {n: p[:2] for n, p in places.items() if n in self.captured.weight_files()}
-                files, losses = graph.write(os.fspath(path), writing, places)
+            files, losses = graph.write(os.fspath(path), writing, places, streams.made)
         self.files = [Path(file) for file in files]
-        self.overflows = {name: over for name, _, _, over, _ in losses if over}
-        _warn_of(self.overflows)
+        _warn_of({name: (over, to) for name, _, to, over, _ in losses if over})
         return path
 
     def _streams(self, layout: str) -> Streams:
@@ -261,12 +258,14 @@ class OnnxProgram:
         return str(self.graph)
 
 
-def _warn_of(overflows: dict[str, int]) -> None:
+def _warn_of(overflows: dict[str, tuple[int, str]]) -> None:
+    """Says which weights have values that their new type has no room for."""
     if not overflows:
         return
-    shown = [f"{name} ({count} values)" for name, count in list(overflows.items())[:4]]
-    more = f" and {len(overflows) - 4} more" if len(overflows) > 4 else ""
-    warnings.warn(f"values too large for the type became infinite in {', '.join(shown)}{more}", stacklevel=3)
+    shown = [f"{name} ({count} of type {dtype})" for name, (count, dtype) in list(overflows.items())[:4]]
+    more = f" and {len(overflows) - 4} more weights" if len(overflows) > 4 else ""
+    way_out = "; bf16 has room for them" if any(dtype == "f16" for _, dtype in overflows.values()) else ""
+    warnings.warn(f"values too large became infinite in {', '.join(shown)}{more}{way_out}", stacklevel=3)
 
 
 _WRITING = ("external_data", "export_params", "keep_initializers_as_inputs", "shard_bytes", "weights")

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import problem
+from ..structure import flatten, unflatten
 
 _LABELS = ("labels", "future_values")
 _OUTPUT_FLAGS = ("use_cache", "output_attentions", "output_hidden_states", "return_dict", "return_loss")
@@ -87,6 +88,13 @@ def cast_leaf_tensors(obj: Any, dtype: torch.dtype, device: torch.device) -> Any
         for key, value in vars(obj).items():
             setattr(obj, key, cast_leaf_tensors(value, dtype, device))
     return obj
+
+
+def in_dtype(inputs: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+    """The inputs with floating tensors of this dtype; the caller's own stay as they are."""
+    flat = flatten(dict(inputs))
+    cast = [x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in flat.leaves]
+    return unflatten(cast, flat.spec)
 
 
 def module_device(model: torch.nn.Module) -> torch.device | None:

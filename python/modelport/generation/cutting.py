@@ -1,8 +1,8 @@
 """A model that sees or hears, cut in two places.
 
 Producers, such as the method `get_image_features`, make rows of pictures or sound. The language model inside takes
-embeddings among which the rows have been put. What lies before, between and after are the parts, and all of them are run
-by running the model's own code with other methods in these places."""
+embeddings among which the rows have been put. What lies before, between and after are the parts: each is run by running
+the model's own code with other methods in these places."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Fixed:
 
 @dataclasses.dataclass
 class Cut:
-    """`whole` with the arguments `call` reads the prompt: by way of the producers it gets to `stop`, a method that takes
-    embeddings. `calls` are those that generate makes of `stepping`, the prompt first."""
+    """`whole` with the arguments `call` reads the prompt: by way of the producers it gets to `stop`, a method that
+    takes embeddings. `calls` are those that generate makes of `stepping`, the prompt first."""
 
     whole: Any
     call: Call
@@ -57,6 +57,10 @@ class Cut:
     def hands_over(self) -> bool:
         """Whether generate itself makes the embeddings and hands them to a model inside."""
         return self.whole is not self.stepping
+
+    @property
+    def modalities(self) -> list[str]:
+        return list(dict.fromkeys(one.modality for one in self.features))
 
     def as_it_was(self) -> Fixed:
         return Fixed([producer.results for producer in self.producers])

@@ -21,6 +21,7 @@ from .continuing import BATCH, PAST, Example, continuing, without_flags
 from .watching import Call
 
 ENCODED, PAST_ENCODED = "encoder_sequence_length", "past_encoder_sequence_length"
+READ = "encoder_input_length"
 _STATES = ("key_value_states", "encoder_hidden_states")  # what layers call the encoder's states
 _READ_BY_THE_ENCODER = ("input_ids", "input_features", "pixel_values", "input_values", "inputs_embeds")
 
@@ -119,8 +120,10 @@ def decoder_example(calls: list[Call]) -> Example:
     inputs["past_key_values"] = copy.deepcopy(inputs["past_key_values"])
     _half_known(inputs["past_key_values"], inputs["encoder_hidden_states"].shape[1])
     axes = {"input_ids": whole.axes["decoder_input_ids"]}
-    for name in ("encoder_hidden_states", "encoder_attention_mask"):
-        axes |= {name: {0: BATCH, 1: ENCODED}} if name in inputs else {}
+    axes["encoder_hidden_states"] = {0: BATCH, 1: ENCODED}
+    if "encoder_attention_mask" in inputs:  # of what the encoder reads, which may be longer than what it gives
+        same = inputs["encoder_attention_mask"].shape[1] == inputs["encoder_hidden_states"].shape[1]
+        axes["encoder_attention_mask"] = {0: BATCH, 1: ENCODED if same else READ}
     axes |= {name: of for name, of in whole.axes.items() if name in inputs and name not in axes}
     for name in flatten({"past_key_values": inputs["past_key_values"]}).tensors():
         crossed = ".cross_attention_cache." in name

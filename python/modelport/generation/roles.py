@@ -181,7 +181,7 @@ def _text_of_decoder(cut: Cut, roles: Roles) -> Iterator[str]:
 def placed(cut: Cut, roles: Roles, want: Call) -> dict[str, torch.Tensor]:
     """For each modality, which tokens of the prompt stand for its features."""
     found = {}
-    for modality in dict.fromkeys(one.modality for one in cut.features):
+    for modality in cut.modalities:
         own = {one.name for one in cut.features if one.modality == modality}
         changed = {name: value + 1 if name in own else value for name, value in roles.example.items()}
         other = cut.reached(cut.call, cut.given(changed))

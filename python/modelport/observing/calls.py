@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -76,7 +76,7 @@ class Signature:
 class InputCandidate:
     """The inputs of one call. `arguments` holds what the method was given by name, with tensors of its own."""
 
-    def __init__(self, arguments: Mapping[str, Any], positional: bool, store: Store | None = None):
+    def __init__(self, arguments: Mapping[str, Any], positional: bool, keep: Callable[[str, torch.Tensor], Kept]):
         self.positional = positional
         self.cst_kwargs = {n: v for n, v in arguments.items() if isinstance(v, _SCALARS) or v is None}
         nested = {n: v for n, v in arguments.items() if n not in self.cst_kwargs}
@@ -92,8 +92,7 @@ class InputCandidate:
             for name, leaf in zip(flat.names, flat.leaves, strict=True)
             if isinstance(leaf, torch.Tensor)
         }
-        store = store or Store()
-        self.leaves = [_kept(store, n, leaf) for n, leaf in zip(flat.names, flat.leaves, strict=True)]
+        self.leaves = [_kept(keep, n, leaf) for n, leaf in zip(flat.names, flat.leaves, strict=True)]
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
@@ -115,7 +114,10 @@ class InputCandidate:
         return unflatten(leaves, self.spec)
 
     def without(self, names: set[str]) -> InputCandidate:
-        return InputCandidate({n: v for n, v in self.arguments.items() if n not in names}, self.positional)
+        """The call without some arguments; what it keeps is shared."""
+        kept = dict(zip(self.names, self.leaves, strict=True))
+        arguments = {n: v for n, v in self.arguments.items() if n not in names}
+        return InputCandidate(arguments, self.positional, lambda name, _tensor: kept[name])
 
     def __len__(self) -> int:
         return len(self.flat_list)
@@ -173,9 +175,9 @@ def is_symbolic(value: Any) -> bool:
     return any(not isinstance(size, int) for tensor in tensors for size in tensor.shape)
 
 
-def _kept(store: Store, name: str, leaf: Any) -> Any:
+def _kept(keep: Callable[[str, torch.Tensor], Kept], name: str, leaf: Any) -> Any:
     if isinstance(leaf, torch.Tensor):
-        return store.keep(name, leaf)
+        return keep(name, leaf)
     if leaf is None or isinstance(leaf, (*_SCALARS, type)):
         return leaf
     try:  # the call may change it

@@ -67,8 +67,11 @@ def _alike(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    with torch.no_grad():
-        return torch.equal(one, other)
+    try:
+        with torch.no_grad():
+            return torch.equal(one, other)
+    except RuntimeError:  # some types of eight bits and fewer cannot be compared
+        return False
 
 
 def _longer_axis(short: torch.Tensor, long: torch.Tensor) -> int | None:

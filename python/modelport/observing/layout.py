@@ -59,15 +59,16 @@ class Layout:
         leaves: Sequence[Leaf],
         choices: Mapping[str, Choice],
         batch: Batch,
-        order: Sequence[str],
+        positions: Sequence[str],
         counts: Iterable[Sizes] = (),
     ):
-        """`counts` are numbers in the arguments that are not the same in all calls."""
+        """`positions` are the names of the arguments in the order of the signature, `counts` numbers in the arguments
+        that are not the same in all calls."""
         self.choices = dict(choices)
         self.leaves = [leaf for leaf in leaves if not self._dropped(leaf)]
         self._symbols: list[Symbol] = []
         self._of: dict[tuple[str, int], Symbol] = {}
-        self._forced = _batch_axes(self.leaves, batch, order)
+        self._forced = _batch_axes(self.leaves, batch, positions)
         self._rows = _rows([leaf for leaf in self.leaves if (leaf.name, 0) in self._forced] or self.leaves)
         self._find_symbols()
         self._find_counts(counts)
@@ -180,14 +181,14 @@ def _free(name: str, symbol: Symbol, taken: set[str]) -> str:
     return name
 
 
-def _batch_axes(leaves: Sequence[Leaf], batch: Batch, order: Sequence[str]) -> set[tuple[str, int]]:
+def _batch_axes(leaves: Sequence[Leaf], batch: Batch, positions: Sequence[str]) -> set[tuple[str, int]]:
     """The axes that are the batch: of the arguments asked for the first, with True those that look like it."""
     if not batch:
         return set()
     if batch is True:
         rows = _rows(leaves)
         return {(leaf.name, axis) for leaf in leaves for axis in _looks_like(leaf, rows)}
-    asked = {order[key] if isinstance(key, int) and key < len(order) else key for key in batch}
+    asked = {positions[key] if isinstance(key, int) and key < len(positions) else key for key in batch}
     return {(leaf.name, 0) for leaf in leaves if leaf.rank and asked & {leaf.argument, leaf.name}}
 
 

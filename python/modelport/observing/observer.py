@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,8 +15,9 @@ import torch
 from ..errors import problem
 from .calls import InputCandidate, InputObserverInfo, Signature, is_symbolic, kept_outputs, stored_arguments
 from .example import Example
-from .keeping import Store
+from .keeping import Kept, Store
 from .layout import Batch
+from .leaves import Choice
 from .plan import Calls, Plan
 from .relations import Relation
 from .shapes import nested_shapes
@@ -26,6 +29,17 @@ if TYPE_CHECKING:
 
 class _Nothing:
     """Not asked yet."""
+
+
+@dataclasses.dataclass
+class _Export:
+    """What was exported: the program, its file, the calls it is for (None: all), and how they were made alike."""
+
+    program: weakref.ref[OnnxProgram]
+    where: str | None
+    calls: list[int] | None
+    choices: dict[str, Choice]
+    hidden: list[str]
 
 
 class InputObserver:
@@ -45,7 +59,7 @@ class InputObserver:
         self._method_name = "forward"
         self._store = Store()
         self._lock = threading.RLock()
-        self._plan: Plan | None = None  # of the last export
+        self._exports: list[_Export] = []
         self._asked: Batch | type[_Nothing] = _Nothing  # the batch that the last dynamic shapes had
         self._more_rows = False  # an example had more rows than the calls
 
@@ -140,7 +154,7 @@ class InputObserver:
                 f"they have: {', '.join(dict.fromkeys(n for call in info.inputs for n in call.arguments))}",
             )
         info.inputs = [call.without(wanted) for call in info.inputs]
-        self._plan = None
+        self._exports.clear()
 
     def export(
         self,
@@ -159,7 +173,11 @@ class InputObserver:
         which = range(len(info)) if calls is None else [self._index(call) for call in calls]
         chosen = Calls(info, list(which), self._if_missing(info))
         method = unwatched(self._model, self._method_name)
-        program, self._plan = export(self._model, method, chosen, set_batch_dimension_for, path, config)
+        program, plan = export(self._model, method, chosen, set_batch_dimension_for, path, config)
+        where = None if path is None else os.path.realpath(path)
+        self._exports = [made for made in self._exports if where is None or made.where != where]
+        served = None if calls is None else chosen.which
+        self._exports.append(_Export(weakref.ref(program), where, served, plan.layout.choices, list(plan.hidden)))
         return program
 
     def check_discrepancies(
@@ -180,7 +198,7 @@ class InputObserver:
         from .discrepancies import Comparison, described
 
         info = self._stored()
-        plan = self._plan or self._inferred(None)
+        plan = self._plan_of(onnx_model)
         comparison = Comparison(onnx_model, plan)
         rows = []
         for call, number in enumerate(_progress(plan.calls.which, progress_bar)):
@@ -221,6 +239,18 @@ class InputObserver:
         calls = Calls(info, range(len(info)), self._if_missing(info))
         return Plan(calls, next(calls.choices()), batch)
 
+    def _plan_of(self, onnx_model: Any) -> Plan:
+        """For what was exported here the stand-ins that it was exported with, also for calls stored since."""
+        where = os.path.realpath(onnx_model) if isinstance(onnx_model, str | os.PathLike) else None
+        made = next((x for x in self._exports if x.program() is onnx_model or (where and x.where == where)), None)
+        if made is None:
+            return self._inferred(None)
+        info = self._stored()
+        calls = Calls(info, range(len(info)) if made.calls is None else made.calls, self._if_missing(info))
+        plan = Plan(calls, next(calls.choices()) | made.choices)
+        plan.hide(made.hidden)
+        return plan
+
     def _batch_of_example(self, asked: Batch) -> Batch:
         if asked is not None:
             return asked
@@ -237,7 +267,7 @@ class InputObserver:
         more = InputObserverInfo(info.signature)
         arguments = stored_arguments(info.signature, args, kwargs)
         constants = {n: v for n, v in info.inputs[0].cst_kwargs.items() if n not in arguments}
-        more.inputs = [*info.inputs, InputCandidate(arguments | constants, not kwargs)]
+        more.inputs = [*info.inputs, InputCandidate(arguments | constants, not kwargs, lambda _name, t: Kept(t))]
         more.outputs = [*info.outputs, {}]
         calls = Calls(more, range(len(more)), self._if_missing(info))
         plan = Plan(calls, next(calls.choices()))
@@ -270,7 +300,7 @@ class _Listener:
                 return None
             self._left -= 1
             arguments = stored_arguments(observer.info.signature, args, kwargs)
-            return InputCandidate(arguments, bool(args) and not kwargs, observer._store)
+            return InputCandidate(arguments, bool(args) and not kwargs, observer._store.keep)
 
     def after(self, ticket: InputCandidate | None, result: Any, seconds: float) -> None:
         observer = self._observer
@@ -281,7 +311,6 @@ class _Listener:
             observer.info.inputs.append(ticket)
             observer.info.outputs.append(outputs)
             observer.info.latencies.append(seconds)
-            observer._plan = None
 
     def failed(self, ticket: InputCandidate | None) -> None:
         with self._observer._lock:

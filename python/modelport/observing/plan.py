@@ -64,18 +64,18 @@ class Plan:
     def __init__(self, calls: Calls, choices: Mapping[str, Choice], batch: Batch = None):
         self.calls = calls
         counts = [row for _, row in self._differing() if _are_counts(row)]
-        self.layout = Layout(calls.leaves, choices, batch, calls.order, counts)
+        self.layout = Layout(calls.leaves, choices, batch, calls.signature.names, counts)
         self.dropped = [leaf for leaf in calls.leaves if leaf not in self.layout.leaves]
         self._templates = {a: self._fullest(a) for a in calls.order}
         self.settings = {x.name: _first(x.tensors) for x in self.layout.leaves if x.is_setting}
-        self._hidden: dict[str, torch.Tensor] = {}
+        self.hidden: dict[str, torch.Tensor] = {}  # tensors that no graph needs
         self._bound = self._follow_sizes()
         self.constants = self._constants()
 
     @property
     def inputs(self) -> list[Leaf]:
         """The tensors that a graph takes."""
-        return [leaf for leaf in self.layout.leaves if leaf.name not in self.settings | self._hidden]
+        return [leaf for leaf in self.layout.leaves if leaf.name not in self.settings | self.hidden]
 
     def tensors(self, call: int) -> dict[str, torch.Tensor]:
         """The inputs of one call, stand-ins where it lacks them."""
@@ -97,7 +97,7 @@ class Plan:
     def arguments(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
         """What the method takes, made of tensors by name. Sizes may be symbols."""
         built: dict[str, Any] = {}
-        every = {**self.settings, **self._hidden, **tensors}
+        every = {**self.settings, **self.hidden, **tensors}
         for argument in self.calls.order:
             if any(leaf.argument == argument for leaf in self.layout.leaves):
                 template = self.calls.inputs[self._templates[argument]]
@@ -136,8 +136,8 @@ class Plan:
         return max(range(len(counts)), key=lambda i: (counts[i], -i))
 
     def hide(self, names: Iterable[str]) -> None:
-        """Makes tensors that no graph needs part of the call; all others are inputs again."""
-        self._hidden = {leaf.name: _first(leaf.tensors) for leaf in self.layout.leaves if leaf.name in names}
+        """Makes these tensors part of the call; all others are inputs again."""
+        self.hidden = {leaf.name: _first(leaf.tensors) for leaf in self.layout.leaves if leaf.name in names}
 
     def _follow_sizes(self) -> dict[Path, tuple[str, str]]:
         """Numbers in the arguments that go with a size, as the count of tokens that a cache keeps."""

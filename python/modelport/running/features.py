@@ -1,4 +1,4 @@
-"""Encoders of pictures and sounds: the rows of features that they make, and rows for prompts that come several times."""
+"""Encoders of pictures and sounds: the rows of features that they make, once or for prompts that come several times."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _one_by_one(session: Session, feeds: dict[str, torch.Tensor]) -> dict[str, t
 
 
 def repeated(features: Mapping[str, torch.Tensor], ids: torch.Tensor, config: Any, times: int) -> dict[str, Any] | None:
-    """Features for prompts each of which comes so many times, one after the other. Which rows belong to a prompt follows
-    from its tokens; None where that is not known."""
+    """Features for prompts each of which comes so many times in a row. Which rows belong to a prompt follows from its
+    tokens; None where that is not known."""
     made = {}
     for name, rows in features.items():
         modality = name.split("_")[0]

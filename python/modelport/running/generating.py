@@ -17,7 +17,9 @@ from .folder import Folder
 from .outputs import fields_of, output_class
 from .parts import Parts
 
-_CONTEXT = ("max_position_embeddings", "max_target_positions", "n_ctx", "max_seq_len")
+# What configs call the number of tokens that a decoder reads at most, and an encoder.
+_DECODER_CONTEXT = ("max_position_embeddings", "max_target_positions", "max_decoder_position_embeddings", "n_ctx")
+_ENCODER_CONTEXT = ("max_encoder_position_embeddings", "max_position_embeddings")
 
 
 class OnSessions:
@@ -109,15 +111,15 @@ class OnSessions:
         )
 
 
-def context_length(config: Any) -> int | None:
+def context_length(config: Any, *, encoder: bool = False) -> int | None:
     """How many tokens the model reads at most, where its config says so."""
-    text = config.get_text_config(decoder=True)
-    sizes = [getattr(text, name, None) for name in _CONTEXT]
+    text = config.get_text_config(encoder=True) if encoder else config.get_text_config(decoder=True)
+    sizes = [getattr(text, name, None) for name in (_ENCODER_CONTEXT if encoder else _DECODER_CONTEXT)]
     return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
-def refuse_too_long(config: Any, tokens: int) -> None:
-    limit = context_length(config)
+def refuse_too_long(config: Any, tokens: int, *, encoder: bool = False) -> None:
+    limit = context_length(config, encoder=encoder)
     if limit is not None and tokens > limit:
         raise problem(
             "E0301",
@@ -131,8 +133,7 @@ def generating_model(folder: Folder, cls: Any, options: Mapping[str, Any]) -> An
     from transformers import GenerationConfig
 
     config = read_config(folder, cls)
-    encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
-    parts = Parts(folder, options, encoder_decoder)
+    parts = Parts(folder, options, config)
     model = _built(cls, config)
     model._parts = parts
     if (folder.path / "generation_config.json").is_file():
@@ -212,9 +213,12 @@ def _replace_encoder(model: Any, parts: Parts) -> None:
     names, output = list(signature.parameters), output_class(type(encoder).forward, BaseModelOutput)
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        results = parts.encode(dict(zip(names, args, strict=False)) | kwargs)
-        filled = {name: value for name, value in results.items() if name in fields_of(output)}
-        return output(**filled)
+        given = dict(zip(names, args, strict=False)) | kwargs
+        if given.get("input_ids") is not None:
+            refuse_too_long(model.config, given["input_ids"].shape[1], encoder=True)
+        results = parts.encode(given)
+        named = {name.removesuffix("_out"): value for name, value in results.items()}  # an input had the name
+        return output(**{name: value for name, value in named.items() if name in fields_of(output)})
 
     forward.__signature__ = signature  # type: ignore[attr-defined]
     encoder.forward = forward

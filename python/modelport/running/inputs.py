@@ -52,7 +52,10 @@ def _given(name: str, given: Mapping[str, Any], encoder_decoder: bool) -> Any:
         return given.get(name)
     if name in _OF_BOTH_SIDES:
         return given.get(f"decoder_{name}")
-    return given.get("attention_mask" if name == "encoder_attention_mask" else name)
+    if name == "encoder_attention_mask":  # an encoder that gives fewer states than it takes may say which
+        said = getattr(given.get("encoder_outputs"), "attention_mask", None)
+        return given.get("attention_mask") if said is None else said
+    return given.get(name)
 
 
 def fitted(slot: Slot, value: Any, batch: int | None = None) -> torch.Tensor:

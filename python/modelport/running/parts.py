@@ -19,9 +19,10 @@ from .session import Session
 class Parts:
     """`run` is one forward pass: encoders on what they read, the embedding, the decoder."""
 
-    def __init__(self, folder: Folder, options: Mapping[str, Any], encoder_decoder: bool):
+    def __init__(self, folder: Folder, options: Mapping[str, Any], config: Any):
         opened = {role: Session(folder.files[role], options) for role in folder.used()}
-        self.encoder_decoder = encoder_decoder
+        self.config = config
+        self.encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
         self.encoder = opened.get(folder.encoder or "")
         self.embedding = opened.get(folder.embedding or "")
         self.encoders = Encoders([opened[role] for role in folder.features], _feeds)
@@ -44,10 +45,24 @@ class Parts:
         made |= self.encoders.made(given)
         given = given | made
         if self.embedding is not None and given.get("inputs_embeds") is None:
-            given = given | self.embedding.tensors(_feeds(self.embedding, given, empty=True))
+            given = given | self._embedded(self.embedding, given, made)
         call = call_of(given, past, self.encoder_decoder)
         feeds = decoder_feeds(self.decoder.inputs(past), call, self.encoder_decoder)
         return made | self.decoder.run(feeds, call, cache)
+
+    def _embedded(
+        self, embedding: Session, given: Mapping[str, Any], made: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Tokens as the decoder takes them. Features that the file does not put in their places are put there here."""
+        results = embedding.tensors(_feeds(embedding, given, empty=True))
+        for name, features in made.items():
+            kind, _, what = name.partition("_")
+            token = getattr(self.config, f"{kind}_token_id", getattr(self.config, f"{kind}_token_index", None))
+            if what == "features" and name not in embedding.inputs and token is not None:
+                embeds = results["inputs_embeds"]
+                places = (given["input_ids"] == token).unsqueeze(-1).expand_as(embeds)
+                results["inputs_embeds"] = embeds.masked_scatter(places, features.to(embeds.dtype))
+        return results
 
 
 def _feeds(session: Session, given: Mapping[str, Any], *, empty: bool = False) -> dict[str, torch.Tensor]:

@@ -122,13 +122,15 @@ class Collector {
   /// compared.
   bool is_known(ir::ValueId id) {
     const weights::Weight* weight = weight_of_[id.index];
-    if (weight == nullptr || weight->bytes.empty()) return false;
-    constexpr std::size_t kCompared = std::size_t{1} << 16;
+    constexpr std::uint64_t kCompared = std::uint64_t{1} << 16;
+    if (weight == nullptr || weight->byte_count() == 0) return false;
+    if (weight->read && weight->byte_count() > kCompared) return false;
     const ir::TensorType& type = graph_.value(id).tensor();
     std::string key = fmt::format("{} {} {} ", name(type.dtype), name(weight->dtype),
                                   fmt::join(weight->shape, ","));
-    if (weight->bytes.size() <= kCompared) {
-      key.append(reinterpret_cast<const char*>(weight->bytes.data()), weight->bytes.size());
+    if (weight->byte_count() <= kCompared) {
+      const weights::Contents held = weight->contents();
+      key.append(reinterpret_cast<const char*>(held.bytes.data()), held.bytes.size());
     } else {
       key += fmt::format("{}", static_cast<const void*>(weight->bytes.data()));
     }

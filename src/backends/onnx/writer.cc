@@ -63,7 +63,8 @@ void FileParts::stream(const Initializer& initializer, weights::Sink& sink,
                        std::vector<weights::ConversionLoss>& losses) const {
   const weights::ConversionCounts counts = initializer.stream(sink);
   if (counts == weights::ConversionCounts{}) return;
-  losses.push_back({initializer.name, initializer.weight->dtype, initializer.dtype, counts});
+  losses.push_back(
+      {initializer.weight->name, initializer.weight->dtype, initializer.dtype, counts});
 }
 
 /// Everything of GraphProto but the initializers.
@@ -143,7 +144,10 @@ void FileParts::write(weights::Sink& sink, std::vector<weights::ConversionLoss>&
         {.code = Code::bad_graph,
          .what = fmt::format("the model file would take {:.1f} GB, and protobuf ends at 2",
                              static_cast<double>(length) / 1e9),
-         .ways_out = {"keep the weights outside: external_data=True"}});
+         .ways_out = {request_.options.weights == WeightLayout::linked
+                          ? "copy the weights, most of which are not stored as they are used: "
+                            "weights='copy'"
+                          : "keep the weights outside: external_data=True"}});
   sink.write(model);
   sink.write(field_head(static_cast<std::uint32_t>(proto::Model::graph), length));
   sink.write(graph);

@@ -132,6 +132,47 @@ TEST_CASE("weights go to files beside the model, in shards if asked") {
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("weights in another type are converted as the graph has them, and losses are counted") {
+  std::string text(kModel);
+  for (std::size_t at = 0; (at = text.find("f32", at)) != std::string::npos;) {
+    text.replace(at, 3, "f16");
+  }
+  const ir::Graph graph = ir::parse_graph(text);
+  weights::WeightStore weights;
+  const weights::WeightStore before = store();
+  for (const weights::Weight& weight : before.weights()) {
+    weights::Contents contents = weight.contents();
+    weights.add_borrowed({.name = weight.name,
+                          .dtype = weight.dtype,
+                          .shape = weight.shape,
+                          .read = [contents, name = weight.name] {
+                            if (name != "w") return contents;
+                            // One value that fits no f16, in the matrix that is stored transposed.
+                            const auto changed = std::make_shared<std::vector<std::byte>>(
+                                contents.bytes.begin(), contents.bytes.end());
+                            const float large = 1e6F;
+                            std::memcpy(changed->data(), &large, sizeof(large));
+                            return weights::Contents{*changed, changed};
+                          }});
+  }
+  const std::filesystem::path folder = fresh_folder();
+  const OnnxWritten written =
+      write_onnx({.graph = graph, .weights = weights, .options = {}}, folder / "m.onnx");
+  const ModelSummary model = read(bytes_of(folder / "m.onnx"));
+  CHECK(find(model, "table")->dtype == "f16");
+  CHECK(find(model, "table")->bytes == 300 * 4 * 2);
+  CHECK(find(model, "same") == nullptr);  // small ones are compared, too
+  REQUIRE(written.losses.size() == 1);
+  CHECK(written.losses[0].name == "w");
+  CHECK(written.losses[0].counts.overflows == 1);
+  const std::string data = bytes_of(folder / "m.onnx_data");
+  const auto at = static_cast<std::size_t>(find(model, "w.transposed")->offset);
+  std::array<std::uint16_t, 2> first{};
+  std::memcpy(first.data(), data.data() + at, sizeof(first));
+  CHECK(first == std::array<std::uint16_t, 2>{0x7c00, 0x6ce3});  // infinity, 5004
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("a graph without its weights takes them as inputs") {
   const ir::Graph graph = ir::parse_graph(kModel);
   const weights::WeightStore weights = store();

@@ -1,0 +1,167 @@
+"""`modelport run`: text from an exported model, word by word as it comes."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from typing import Any
+
+from ..errors import problem
+from ..running.folder import open_folder
+from ..running.media import read_image, read_sound
+from .console import Console
+from .quick_imports import import_quickly
+
+# Weights that onnxruntime rearranges when it loads them make prompts faster to read, by a fifth, and steps not at all:
+# in one run the time that it takes comes back only with prompts of many hundreds of tokens.
+_ONE_SHOT = {"session.disable_prepacking": "1"}
+
+
+def run(args: Any, console: Console) -> bool:
+    # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
+    folder = open_folder(args.folder)
+    images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
+    with console.stage("import"):
+        import_quickly()
+        from ..checking.eager import quiet_transformers
+        from ..running import open_model
+        from ..running.classes import cannot_generate, generating_class
+        from ..running.generating import read_config
+        from ..running.prompt import Prompt, Reader
+    cls = generating_class(folder)
+    if isinstance(cls, str):
+        raise cannot_generate(folder.path, cls)
+    with quiet_transformers():
+        reader = Reader(folder.path)
+        inputs = reader.inputs(Prompt(args.prompt, images, sounds, args.raw))
+        if "token_type_ids" not in inspect.signature(cls.forward).parameters:  # some tokenizers give them to any model
+            inputs.pop("token_type_ids", None)
+        _refuse_if_it_reads_something_else(cls, inputs)
+        settings = _settings(args, console, read_config(folder, cls), inputs)
+        with console.stage("load"):
+            model = open_model(folder, threads=args.threads, **_ONE_SHOT)
+        _tell(console, _generated(args, console, model, reader, inputs, settings))
+    return True
+
+
+def _refuse_if_it_reads_something_else(cls: Any, inputs: dict[str, Any]) -> None:
+    wanted = cls.main_input_name
+    if wanted not in inputs:
+        flag = "--image FILE" if wanted.startswith("pixel") else "--audio FILE"
+        raise problem("E0301", f"{cls.__name__} reads {wanted}, and there are none", f"modelport run FOLDER {flag}")
+
+
+def _settings(args: Any, console: Console, config: Any, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of `generate`; what does not fit into the context is refused or cut."""
+    from ..running.generating import context_length, refuse_too_long
+
+    settings: dict[str, Any] = {"max_new_tokens": args.max_new_tokens, "num_beams": args.num_beams}
+    tokens = _tokens_of(inputs)
+    refuse_too_long(config, tokens, encoder=config.is_encoder_decoder)
+    limit = context_length(config)
+    room = None if limit is None else limit - (0 if config.is_encoder_decoder else tokens)
+    if room is not None and args.max_new_tokens > room > 0:
+        console.note(f"the model reads at most {limit} tokens: there is room for {room} new ones")
+        settings["max_new_tokens"] = room
+    sampling = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}
+    sampling = {name: value for name, value in sampling.items() if value is not None}
+    if sampling.get("temperature") == 0:
+        return settings | {"do_sample": False}
+    if args.do_sample or sampling:
+        settings |= {"do_sample": True, **sampling}
+    return settings
+
+
+def _tokens_of(inputs: dict[str, Any]) -> int:
+    ids = inputs.get("input_ids")
+    return 0 if ids is None else int(ids.shape[-1])
+
+
+class _Result:
+    """What came out, and when."""
+
+    def __init__(self, prompt_tokens: int):
+        self.prompt_tokens = prompt_tokens
+        self.text = ""
+        self.new_tokens = 0
+        self.started = time.perf_counter()
+        self.first: float | None = None  # when the first token came; of beams it is not known
+        self.last = self.started
+
+    def token(self) -> None:
+        self.last = time.perf_counter()
+        self.new_tokens += 1
+        self.first = self.last if self.first is None else self.first
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Of the steps after the first, which reads the prompt."""
+        since, steps = (self.started, 0) if self.first is None else (self.first, 1)
+        return (self.new_tokens - steps) / (self.last - since) if self.last > since else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ok": True,
+            "text": self.text,
+            "prompt_tokens": self.prompt_tokens,
+            "new_tokens": self.new_tokens,
+            "first_token_seconds": None if self.first is None else self.first - self.started,
+            "tokens_per_second": self.tokens_per_second,
+        }
+
+
+def _generated(
+    args: Any, console: Console, model: Any, reader: Any, inputs: dict[str, Any], settings: dict[str, Any]
+) -> _Result:
+    import torch
+
+    if args.seed is not None:
+        torch.manual_seed(args.seed)
+    result = _Result(_tokens_of(inputs))
+    # Beams are ranked at the end: until then there is no text to show.
+    words = _streamer(reader.tokenizer, result, console) if args.num_beams == 1 else None
+    try:
+        ids = model.generate(**inputs, **settings, streamer=words)[0]
+    except ValueError as error:  # transformers says so of settings that do not go together
+        what = f"generate refuses this: {error}"
+        raise problem("E0301", what, "change the flags, or generation_config.json in the folder") from error
+    if words is not None:
+        return result
+    result.last = time.perf_counter()
+    new = ids if model.config.is_encoder_decoder else ids[result.prompt_tokens :]
+    result.new_tokens, result.text = len(new), reader.tokenizer.decode(new, skip_special_tokens=True)
+    if not console.as_json:
+        print(result.text, flush=True)
+    return result
+
+
+def _streamer(tokenizer: Any, result: _Result, console: Console) -> Any:
+    """Words go to the terminal as they come; in JSON all of them at the end."""
+    from transformers import TextStreamer
+
+    class Words(TextStreamer):
+        def put(self, value: Any) -> None:
+            if not self.next_tokens_are_prompt:
+                result.token()
+            super().put(value)
+
+        def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
+            result.text += text
+            if not console.as_json:
+                print(text, end="\n" if stream_end else "", flush=True)
+
+    return Words(tokenizer, skip_prompt=True, skip_special_tokens=True)
+
+
+def _tell(console: Console, result: _Result) -> None:
+    data = result.to_dict()
+    data["seconds"] = {name: round(seconds, 4) for name, seconds in console.seconds.items()}
+    if console.as_json:
+        console.result("", data)
+    elif not console.quiet:
+        first, speed = data["first_token_seconds"], data["tokens_per_second"]
+        rows = [f"{result.prompt_tokens} tokens of prompt", f"{data['new_tokens']} new ones"]
+        rows += [] if first is None else [f"the first after {first:.2f} s"]
+        rows += [] if speed is None else [f"{speed:.1f} tokens/s"]
+        print(", ".join(rows), file=sys.stderr)

@@ -1,0 +1,68 @@
+"""Clients that open an exported folder: what each of them expects beside the graphs, and where.
+
+A client is a module with three functions: `refuse_unknown` is asked before anything is exported, `rewrite_parts`
+exports anew what the client divides otherwise, `write` turns a folder in the default layout into the client's own."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import problem
+
+_MODULES: Mapping[str, str] = {"genai": "genai", "transformers.js": "transformers_js"}
+CLIENTS = tuple(_MODULES)
+
+
+def refuse_unknown(client: str, config: Any, model_class: str | None = None) -> None:
+    """Raises, with a way out, where the client cannot run a model of this transformers config. `model_class` is the
+    name of the class that is exported, where that is not the one in the config."""
+    _module(client).refuse_unknown(config, model_class)
+
+
+def export_for_client(
+    client: str,
+    model: Any,
+    inputs: Mapping[str, Any],
+    folder: str | os.PathLike[str],
+    config: Any = None,
+    generation_config: Any = None,
+) -> list[str]:
+    """Exports a generative model into a folder that the client opens; gives notes on what is missing there. The other
+    arguments are those of `export_for_generation`."""
+    from ..exporters.onnx import OnnxExporter
+
+    refuse_unknown(client, model.config, type(model).__name__)
+    OnnxExporter().export_for_generation(model, dict(inputs), config, generation_config).save(folder)
+    rewrite_parts(client, folder, model, inputs, config)
+    return write_contract(client, folder, model.config, generation_config or model.generation_config)
+
+
+def rewrite_parts(
+    client: str, folder: str | os.PathLike[str], model: Any, inputs: Mapping[str, Any], config: Any = None
+) -> None:
+    """Exports anew, and compares with PyTorch, the parts of a generative model that the client divides otherwise than
+    the default layout does."""
+    from .layout import Layout
+
+    _module(client).rewrite_parts(Layout(Path(folder), model.config), model, inputs, config)
+
+
+def write_contract(
+    client: str, folder: str | os.PathLike[str], config: Any, generation_config: Any = None
+) -> list[str]:
+    """Turns the folder of an export into what the client opens; gives notes on what is missing there.
+
+    `config` and `generation_config` are those of the model, as transformers has them."""
+    from .layout import Layout
+
+    return _module(client).write(Layout(Path(folder), config, generation_config))
+
+
+def _module(client: str) -> Any:
+    if client not in _MODULES:
+        raise problem("E0301", f"{client} is no client that is known", *(f"--for {name}" for name in CLIENTS))
+    return importlib.import_module(f".{_MODULES[client]}", __package__)

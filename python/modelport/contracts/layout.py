@@ -1,0 +1,121 @@
+"""An exported folder as a client's module sees it: the graphs with their inputs and outputs, and the two configs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ..artifact import Artifact
+from ..errors import ExportError, problem
+
+
+@dataclasses.dataclass(frozen=True)
+class Port:
+    """An input or output of a graph; an axis is a number, or the name of what may change."""
+
+    name: str
+    dtype: str
+    axes: tuple[int | str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Graph:
+    """One .onnx file of the folder."""
+
+    file: Path
+    inputs: dict[str, Port]
+    outputs: dict[str, Port]
+    weight_files: tuple[str, ...]
+    model_class: str | None
+
+    @classmethod
+    def read(cls, file: Path) -> Graph:
+        artifact = Artifact(file)
+        inputs, outputs = (
+            {row["name"]: _port(row) for row in artifact.summary[side]} for side in ("inputs", "outputs")
+        )
+        weight_files = tuple(row["file"] for row in artifact.weight_files())
+        return cls(file, inputs, outputs, weight_files, artifact.note("model_class"))
+
+    def inputs_like(self, pattern: str) -> list[Port]:
+        return [port for port in self.inputs.values() if re.fullmatch(pattern, port.name)]
+
+
+def _port(row: dict[str, Any]) -> Port:
+    axes = tuple(int(size) if size.isdigit() else size for size in row["shape"] or ())
+    return Port(row["name"], row["dtype"], axes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """What an export wrote under the default names."""
+
+    folder: Path
+    config: Any
+    generation_config: Any = None
+
+    @functools.cached_property
+    def graphs(self) -> dict[str, Graph]:
+        """By the name of the file without its ending."""
+        return {file.stem: Graph.read(file) for file in sorted(self.folder.glob("*.onnx"))}
+
+    @property
+    def model_class(self) -> str:
+        """The class that was exported, which need not be the one that the checkpoint was saved from."""
+        noted = (graph.model_class for graph in self.graphs.values() if graph.model_class)
+        return named_class(self.config, next(noted, None))
+
+    def refusal(self, client: str, why: str, *ways_out: str) -> ExportError:
+        return refusal(client, self.config, self.model_class, why, *ways_out)
+
+    def has(self, *names: str) -> bool:
+        return any((self.folder / name).exists() for name in names)
+
+    def setting(self, name: str, default: Any = None) -> Any:
+        """What generation is to do, else what the model was made with."""
+        for source in (self.generation_config, self.config, text_config(self.config)):
+            value = getattr(source, name, None)
+            if value is not None:
+                return value
+        return default
+
+    def preprocessor(self) -> dict[str, Any]:
+        """How images or sound are prepared: a file of its own, or inside that of the processor, as transformers 5 saves
+        it."""
+        file, whole = (self.folder / name for name in ("preprocessor_config.json", "processor_config.json"))
+        if file.exists():
+            return json.loads(file.read_text())
+        given = json.loads(whole.read_text()) if whole.exists() else {}
+        parts = [given[name] for name in ("feature_extractor", "image_processor") if name in given]
+        named = {name: given[name] for name in ("processor_class",) if name in given and parts}
+        return {key: value for part in (*parts, named) for key, value in part.items()}
+
+    def write_json(self, name: str, content: dict[str, Any]) -> None:
+        """In one step, so that a reader never sees half of it."""
+        file = self.folder / name
+        partial = file.with_name(f".{name}.partial")
+        partial.write_text(json.dumps(content, indent=2) + "\n")
+        os.replace(partial, file)
+
+
+def text_config(config: Any) -> Any:
+    return config.get_text_config(decoder=True)
+
+
+def named_class(config: Any, model_class: str | None = None) -> str:
+    """The class that is exported: the one named, else that of the config, else its model type."""
+    return model_class or (getattr(config, "architectures", None) or [config.model_type])[0]
+
+
+def refusal(client: str, config: Any, name: str, why: str, *ways_out: str) -> ExportError:
+    return problem(
+        "E0301",
+        f"{client} cannot run {name} (model type {config.model_type}): {why}",
+        *ways_out,
+        "export it without --for; modelport.load(OUT) runs it",
+    )

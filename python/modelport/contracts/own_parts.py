@@ -1,0 +1,55 @@
+"""Graphs that a client divides otherwise than the default layout: exported, compared with PyTorch, written."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from ..checking.tolerance import default_atol, same_values
+from ..errors import problem
+from ..exporters.base import config_of_part
+from ..exporters.configs import OnnxConfig
+from ..exporters.onnx import OnnxExporter
+from ..structure import flatten
+from .layout import Layout
+
+
+@dataclasses.dataclass
+class OwnPart:
+    """A module with an example call, and the axes that may change, by the names of the flat inputs."""
+
+    module: torch.nn.Module
+    inputs: dict[str, Any]
+    axes: dict[str, dict[int, Any]]
+
+
+def write_parts(layout: Layout, parts: Mapping[str, OwnPart], config: Any = None) -> None:
+    """Takes the place of the graphs of these names."""
+    programs = {name: _exported(name, part, config_of_part(config, name)) for name, part in parts.items()}
+    for name, program in programs.items():
+        file = layout.folder / f"{name}.onnx"
+        before = {layout.folder / weights for weights in layout.graphs[name].weight_files}
+        program.save(file)
+        for stale in before - set(program.files):
+            stale.unlink()
+    vars(layout).pop("graphs", None)  # they are read again
+
+
+def _exported(name: str, part: OwnPart, config: Any) -> Any:
+    settings = copy.copy(OnnxConfig.given(config))
+    settings.dynamic, settings.dynamic_shapes = True, part.axes
+    program = OnnxExporter().export(part.module, copy.deepcopy(part.inputs), settings)
+    with torch.no_grad():
+        want = flatten(part.module(**copy.deepcopy(part.inputs))).tensors()
+    for (output, expected), got in zip(want.items(), program(**part.inputs), strict=True):
+        if got.shape != expected.shape or not same_values(got, expected, default_atol({expected.dtype})):
+            raise problem(
+                "E0401",
+                f"{name}.onnx gives other values for {output} than the model does",
+                "export it without --for, and report it with the model's config.json",
+            )
+    return program

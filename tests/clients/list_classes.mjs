@@ -1,0 +1,14 @@
+// Prints the model classes of transformers.js: {class: [[files it opens], whether it generates]}.
+import * as transformers from '@huggingface/transformers';
+
+const { env, LogLevel, ModelRegistry, PreTrainedModel } = transformers;
+env.logLevel = LogLevel.NONE;
+const classes = {};
+for (const [name, value] of Object.entries(transformers)) {
+  if (!(value?.prototype instanceof PreTrainedModel)) continue;
+  const config = { architectures: [name], model_type: 'none' };
+  const files = await ModelRegistry.get_model_files('none', { config, dtype: 'fp32' });
+  const graphs = files.filter((file) => file.endsWith('.onnx')).map((file) => file.slice('onnx/'.length, -'.onnx'.length));
+  classes[name] = [graphs.sort(), files.includes('generation_config.json')];
+}
+console.log(JSON.stringify(classes));

@@ -1,0 +1,188 @@
+"""What `--for CLIENT` writes, and what it refuses before anything is written. That the clients run it is tested with the
+clients themselves, in tests/clients."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_checkpoints
+import torch
+import transformers
+from zoo import ROWS
+
+import modelport
+from modelport.contracts import CLIENTS, export_for_client, refuse_unknown, write_contract
+
+IDS = {"input_ids": torch.tensor([[5, 6, 7, 8]])}
+
+
+def built(name: str) -> Any:
+    model, _ = next(row for row in ROWS if str(row) == name).build()
+    model.config.architectures = [type(model).__name__]
+    return model
+
+
+def config_of(model_class: str) -> Any:
+    config = getattr(transformers, model_class).config_class()
+    config.architectures = [model_class]
+    return config
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def read(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text())
+
+
+@pytest.mark.parametrize(
+    ("client", "model_class", "why"),
+    [
+        ("genai", "BertForMaskedLM", "language models of one graph"),
+        ("genai", "T5ForConditionalGeneration", "Whisper only"),
+        ("genai", "LlavaForConditionalGeneration", "language models of one graph"),
+        ("transformers.js", "DiffLlamaForCausalLM", "no class of this name"),
+        ("transformers.js", "SamModel", "vision_encoder.onnx, prompt_encoder_mask_decoder.onnx, which are not written"),
+        ("transformers.js", "BartModel", "encoder_model.onnx, decoder_model_merged.onnx, which are not written"),
+    ],
+)
+def test_a_model_that_the_client_does_not_know_is_refused_with_a_way_out(
+    client: str, model_class: str, why: str
+) -> None:
+    with pytest.raises(modelport.ExportError) as raised:
+        refuse_unknown(client, config_of(model_class))
+    assert raised.value.code == "E0301"
+    assert model_class in str(raised.value) and why in str(raised.value)
+    assert "way out   export it without --for" in str(raised.value)
+
+
+def test_the_client_that_does_know_it_is_a_way_out() -> None:
+    with pytest.raises(modelport.ExportError, match="way out   --for transformers.js"):
+        refuse_unknown("genai", config_of("T5ForConditionalGeneration"))
+
+
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "GPTNeoXForCausalLM", "WhisperForConditionalGeneration"])
+def test_a_model_that_every_client_knows_is_not_refused(name: str) -> None:
+    for client in CLIENTS:
+        refuse_unknown(client, config_of(name))
+
+
+def test_the_class_that_is_exported_counts_and_not_the_one_of_the_checkpoint() -> None:
+    refuse_unknown("transformers.js", config_of("DiffLlamaForCausalLM"), "BertModel")
+
+
+def test_a_client_that_is_unknown_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(modelport.ExportError, match=r"--for genai\n.*--for transformers.js"):
+        refuse_unknown("vllm", config_of("LlamaForCausalLM"))
+
+
+def test_genai_config_has_the_names_and_sizes_of_the_graph(tmp_path: Path) -> None:
+    model = built("qwen3")
+    model.generation_config.eos_token_id = [2, 3]
+    model.generation_config.temperature, model.generation_config.top_k = 0.6, 20
+    notes = export_for_client("genai", model, IDS, tmp_path)
+    assert len(notes) == 1 and "no tokenizer" in notes[0]
+    config = read(tmp_path / "genai_config.json")
+    decoder = config["model"]["decoder"]
+    assert config["model"] == {
+        "type": "qwen3",
+        "bos_token_id": 1,
+        "eos_token_id": [2, 3],
+        "pad_token_id": 0,
+        "context_length": 64,
+        "vocab_size": 99,
+        "decoder": decoder,
+    }
+    sizes = ("filename", "head_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers")
+    assert [decoder[size] for size in sizes] == ["model.onnx", 16, 32, 4, 2, 2]
+    assert list(decoder["inputs"]) == [
+        *("input_ids", "attention_mask", "position_ids"),
+        *("past_key_names", "past_value_names"),
+    ]
+    search = config["search"]
+    assert (search["temperature"], search["top_k"], search["max_length"]) == (0.6, 20, 64)
+    assert search["past_present_share_buffer"] is False
+
+
+def test_genai_pads_with_the_end_token_where_there_is_no_other(tmp_path: Path) -> None:
+    model = built("llama")
+    model.generation_config.pad_token_id = model.config.pad_token_id = None
+    export_for_client("genai", model, IDS, tmp_path)
+    assert read(tmp_path / "genai_config.json")["model"]["pad_token_id"] == 2
+
+
+def test_settings_that_genai_does_not_have_are_noted(tmp_path: Path) -> None:
+    model = built("llama")
+    model.generation_config.suppress_tokens = [7]
+    assert any("suppress_tokens" in note for note in export_for_client("genai", model, IDS, tmp_path))
+
+
+def test_transformers_js_finds_files_and_settings_where_it_looks(tmp_path: Path) -> None:
+    model = built("llama")
+    modelport.OnnxExporter().export_for_generation(model, IDS).save(tmp_path)
+    before = read(tmp_path / "config.json")
+    del before["num_hidden_layers"]  # left to the default, as in old checkpoints
+    before["transformers.js_config"] = {"device": "wasm"}
+    (tmp_path / "config.json").write_text(json.dumps(before | {"of_the_checkpoint": 1}))
+    write_contract("transformers.js", tmp_path, model.config, model.generation_config)
+    assert sorted(contents(tmp_path)) == [
+        *("config.json", "generation_config.json", "onnx/model.onnx", "onnx/model.onnx_data"),
+    ]
+    config = read(tmp_path / "config.json")
+    assert config["transformers.js_config"] == {
+        "device": "wasm",
+        "dtype": "fp32",
+        "use_external_data_format": {"model.onnx": 1},
+    }
+    assert (config["num_hidden_layers"], config["of_the_checkpoint"]) == (2, 1)
+    assert config["architectures"] == ["LlamaForCausalLM"]
+
+
+def test_what_prepares_images_is_taken_out_of_the_file_of_the_processor(tmp_path: Path) -> None:
+    model = built("vit")
+    inputs = next(row for row in ROWS if str(row) == "vit").inputs(0)
+    modelport.OnnxExporter().export(model, inputs, modelport.OnnxConfig(dynamic=True)).save(tmp_path / "model.onnx")
+    whole = {"processor_class": "SomeProcessor", "image_processor": {"image_processor_type": "ViTImageProcessor"}}
+    (tmp_path / "processor_config.json").write_text(json.dumps(whole))
+    assert write_contract("transformers.js", tmp_path, model.config) == []
+    prepared = read(tmp_path / "preprocessor_config.json")
+    assert prepared == {"image_processor_type": "ViTImageProcessor", "processor_class": "SomeProcessor"}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_graph_without_a_past_is_refused_and_the_folder_stays_as_it_was(client: str, tmp_path: Path) -> None:
+    model = built("llama")
+    inputs = {**IDS, "attention_mask": torch.ones_like(IDS["input_ids"])}
+    modelport.OnnxExporter().export(model, inputs, modelport.OnnxConfig(dynamic=True)).save(tmp_path / "model.onnx")
+    before = contents(tmp_path)
+    with pytest.raises(modelport.ExportError, match="takes no past"):
+        write_contract(client, tmp_path, model.config, model.generation_config)
+    assert contents(tmp_path) == before
+
+
+def test_states_that_genai_does_not_carry_are_refused(tmp_path: Path) -> None:
+    model = built("mamba")
+    modelport.OnnxExporter().export_for_generation(model, IDS).save(tmp_path)
+    with pytest.raises(modelport.ExportError, match=r"but not past_conv.0, past_recurrent.0"):
+        write_contract("genai", tmp_path, model.config, model.generation_config)
+
+
+def test_transformers_js_has_no_arrays_for_bf16(tmp_path: Path) -> None:
+    model = built("llama").to(torch.bfloat16)
+    with pytest.raises(modelport.ExportError, match="bf16") as raised:
+        export_for_client("transformers.js", model, IDS, tmp_path)
+    assert "way out   --dtype fp32" in str(raised.value)
+
+
+def test_transformers_js_does_not_follow_links_to_the_checkpoint(tmp_path: Path) -> None:
+    folder = tiny_checkpoints.save("bert", tmp_path)
+    inputs = {"input_ids": torch.tensor([[5, 6, 7]]), "attention_mask": torch.ones(1, 3, dtype=torch.int64)}
+    settings = modelport.OnnxConfig(dynamic=True, weights="link")
+    modelport.OnnxExporter().export(folder, inputs, settings).save(folder / "model.onnx")
+    config = transformers.AutoConfig.from_pretrained(folder)
+    with pytest.raises(modelport.ExportError, match="way out   --weights copy"):
+        write_contract("transformers.js", folder, config)
