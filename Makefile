@@ -20,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format test-cpp test-torch test-python test-clients bench-capture bench-onnx fuzz tidy clean setup
+.PHONY: help test demo build check lint format test-cpp test-torch test-python test-clients bench-capture bench-onnx bench-generate fuzz tidy support clean setup
 
 help:
 	@echo "make test           set up, build, run every check and test"
@@ -36,6 +36,8 @@ help:
 	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
+	@echo "make bench-generate export for generation next to transformers.exporters, tokens per second next to genai"
+	@echo "make support        write docs/SUPPORT.md anew"
 	@echo "make clean          remove build/ and $(VENV)"
 
 # --- set-up: each step leaves a stamp, so that it runs once ---------------------------------------------------------
@@ -104,6 +106,9 @@ bench-capture: build
 bench-onnx: build $(VENV)/.bench
 	$(PY) bench/bench_onnx.py
 
+bench-generate: build $(VENV)/.bench
+	$(PY) bench/bench_generate.py
+
 $(VENV)/.bench: $(VENV)/.packages
 	$(PY) tools/list_requirements.py bench > $(VENV)/bench.txt
 	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/bench.txt
@@ -120,6 +125,9 @@ lint: check tidy
 
 tidy: setup
 	cmake --workflow --preset tidy
+
+support: build
+	$(PY) tools/support_table.py
 
 fuzz: setup
 	tools/fuzz.sh $(FUZZ_SECONDS)

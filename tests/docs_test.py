@@ -59,3 +59,9 @@ def test_the_tour_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     exec(compile(tour, "README.md", "exec"), {})
     assert (tmp_path / "qwen3.pt2").stat().st_size > 0
+
+
+def test_the_support_table_is_what_the_command_writes() -> None:
+    import support_table
+
+    assert (ROOT / "docs/SUPPORT.md").read_text() == support_table.page(), "make support"

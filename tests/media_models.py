@@ -11,7 +11,7 @@ from zoo import ROWS as ZOO
 from zoo import Row, Size
 from zoo.multimodal import SIGHT
 from zoo.row import Draw, Inputs, Make
-from zoo.vlm import CLIP, DECODER, END, IMAGE, LLAMA, QWEN2, SIGLIP, START, VIDEO, image_then_text, patches, prompt, vlm
+from zoo.vlm import CLIP, DECODER, END, IMAGE, LLAMA, QWEN2, START, VIDEO, image_then_text, patches, prompt, vlm
 
 SIZES = (Size(2, seq=7), Size(4, seq=11), Size(5, seq=6))
 AUDIO = 3  # the token that stands for sound
@@ -205,8 +205,6 @@ ROWS = [
         vision_config={"model_type": "siglip2_vision_model", **SIGHT, "num_patches": 16, "vision_use_head": False}),
     vlm("instructblip", "InstructBlipForConditionalGeneration", instruction, SIZES, text_config=OPT,
         vision_config=SIGHT, num_query_tokens=5, qformer_config=QFORMER),
-    vlm("deepseek_vl", "DeepseekVLForConditionalGeneration", image_then_text(9), SIZES, text_config=LLAMA,
-        vision_config=SIGLIP),
     vlm("mllama", "MllamaForConditionalGeneration", across, SIZES,
         text_config={**DECODER, "num_hidden_layers": 3, "cross_attention_layers": [1],
                      "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},

@@ -13,11 +13,13 @@ import transformers
 from media_models import ROWS, built, first_row, generate_inputs, padded_on_the_left
 from zoo import ROWS as ZOO
 from zoo import Row
+from zoo.encoders import TINY as TEXT
+from zoo.multimodal import SIGHT
 
 import modelport
 from modelport import ExportError, OnnxExporter
 
-FROM_THE_ZOO = ("llava", "paligemma", "gemma3", "idefics3", "internvl", "blip_2", "qwen2_vl", "qwen2_5_vl", "qwen3_vl")
+FROM_THE_ZOO = ("llava", "paligemma", "gemma3", "idefics3", "blip_2", "qwen2_vl", "qwen3_vl")
 MODELS = {row.name: row for row in [*ROWS, *ZOO] if row in ROWS or row.name in FROM_THE_ZOO}
 SETTINGS = {"max_new_tokens": 32, "min_new_tokens": 32, "do_sample": False}
 STEPS = {**SETTINGS, "return_dict_in_generate": True, "output_logits": True}
@@ -168,10 +170,23 @@ def test_the_model_is_as_it_was_after_an_export() -> None:
     assert torch.equal(model.generate(**inputs, **SETTINGS), want)
 
 
-def test_a_model_inside_that_cannot_be_cut_off_is_refused() -> None:
+def test_a_generate_that_hands_over_other_tokens_than_it_is_given_is_refused() -> None:
+    config = transformers.BlipConfig(
+        text_config={**TEXT, "encoder_hidden_size": 24, "is_decoder": True, "bos_token_id": 1, "sep_token_id": 2},
+        vision_config=SIGHT,
+    )
+    model = transformers.BlipForConditionalGeneration(config).eval()
+    inputs = {"pixel_values": torch.randn(2, 3, 24, 24), "input_ids": torch.tensor([[9, 7, 8, 2], [9, 5, 6, 2]])}
+    with pytest.raises(ExportError, match="hands over to the BlipTextLMHeadModel inside it") as error:
+        OnnxExporter().export_for_generation(model, inputs)
+    assert "way out" in str(error.value)
+
+
+def test_an_encoder_decoder_inside_is_refused() -> None:
     text = {"model_type": "t5", "vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 40, "num_layers": 2, "num_heads": 4}
+    text |= {"decoder_start_token_id": 0}
     config = MODELS["blip_2"].make_config().to_dict() | {"text_config": text, "use_decoder_only_language_model": False}
     model = transformers.Blip2ForConditionalGeneration(transformers.Blip2Config(**config)).eval()
-    with pytest.raises(ExportError, match="hands over to the T5ForConditionalGeneration inside it") as error:
+    with pytest.raises(ExportError, match="hands over to an encoder-decoder inside it") as error:
         OnnxExporter().export_for_generation(model, generate_inputs(MODELS["blip_2"]))
     assert "way out" in str(error.value)

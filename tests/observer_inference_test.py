@@ -219,6 +219,19 @@ def test_a_value_for_missing_arguments_is_taken_as_it_is() -> None:
         observer.infer_arguments()
 
 
+def test_an_argument_may_hold_more_in_one_call_than_in_another() -> None:
+    class First(torch.nn.Module):
+        def forward(self, parts):
+            return parts[0]
+
+    model, observer = First(), InputObserver()
+    with observer(model):
+        model([a(2, 5)])
+        model([a(2, 6), a(3, 4)])
+    assert observer.infer_dynamic_shapes() == ([{1: DYNAMIC}, {0: DYNAMIC}],)
+    assert [tuple(part.shape) for part in observer.infer_arguments(0)[0]] == [(2, 5), (0, 4)]
+
+
 def test_a_number_of_axes_that_changes_is_an_error() -> None:
     model, observer = Sum(), InputObserver()
     with observer(model):

@@ -69,7 +69,7 @@ def _bound(*of: Any) -> WeightsOnDisk:
     except (ExportError, _NotThisWay):
         raise
     except Exception:  # a model that computes on meta when it is built may want a kernel that is not there
-        if not left_out.load(left_out.META_KERNELS):
+        if not left_out.load():
             raise
     return WeightsOnDisk(*of)
 

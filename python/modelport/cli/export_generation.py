@@ -34,7 +34,7 @@ def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging
         parts.save(staging.folder)
         copy_companions(loading.folder, staging.folder)
     if args.client:
-        write_contract(args.client, console, staging.folder, model.config, model.generation_config)
+        _fit_client(args.client, console, loading, config, staging.folder)
     report = None
     if not args.no_check:
         with console.stage("check"):
@@ -56,6 +56,15 @@ def _exported(console: Console, loading: Any, model: Any, config: Any) -> Any:
         part.captured.source = loading.folder
         part.captured.origin = loading.origin() | {"generates": "yes"}
     return parts
+
+
+def _fit_client(client: str, console: Console, loading: Any, config: Any, folder: Path) -> None:
+    from ..contracts import rewrite_parts
+    from ..generation.prompts import for_generate
+
+    model = loading.model()
+    rewrite_parts(client, folder, model, for_generate(loading.inputs), config)
+    write_contract(client, console, folder, model.config, model.generation_config)
 
 
 def _check(args: Any, model: Any, inputs: Any, folder: Path) -> Any:

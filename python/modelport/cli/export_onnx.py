@@ -82,7 +82,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         if args.client:
             from ..contracts import refuse_unknown
 
-            refuse_unknown(args.client, loading.config)
+            refuse_unknown(args.client, loading.config, loading.model_class().__name__)
     return loading, OnnxConfig(
         dynamic=not args.no_dynamic_axes,
         opset_version=opset,

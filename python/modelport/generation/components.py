@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..errors import ExportError
+from ..errors import ExportError, problem
 from ..structure import flatten, unflatten
 from .continuing import PAST, Example, continuing, without_flags
 from .encoder_decoder import PAST_ENCODED, Decoder, decoder_example, decoder_inputs, encoder_example
@@ -89,6 +89,12 @@ def _encoder_decoder(model: Any, inputs: Mapping[str, Any], export: Export, gene
     modules = {"encoder": model.get_encoder(), "model": model}
     seen = watch_generate(model, inputs, modules, _STEPS, generation_config)
     calls = seen["model"]
+    if not calls:
+        raise problem(
+            "E0301",
+            f"generate of {type(model).__name__} hands over to an encoder-decoder inside it",
+            "OnnxExporter().export(part, inputs) exports its parts one by one",
+        )
     decoder = Decoder(model, type(calls[0]["encoder_outputs"])).eval()
     example = decoder_example(calls)
     served = [(call, _as_in(example, decoder_inputs(call))) for call in calls[:2]]

@@ -56,6 +56,8 @@ def multimodal_components(
 
 
 def _parts(cut: Cut) -> dict[str, Part] | None:
+    if cut.hands_over and not _hands_over_as_given(cut):
+        return None
     roles = roles_in(cut)
     if roles is None:
         return reading_parts(cut) if cut.hands_over else None
@@ -65,6 +67,12 @@ def _parts(cut: Cut) -> dict[str, Part] | None:
         "embed_tokens": _embedding(cut, roles, embedding),
         "decoder_model_merged": _decoder(cut, roles, embedding),
     }
+
+
+def _hands_over_as_given(cut: Cut) -> bool:
+    """Whether the model inside gets the tokens that the whole model is given: whoever runs the files gives no others."""
+    handed = cut.reached(cut.call, cut.as_it_was())
+    return all(alike(handed.get(name), cut.call.get(name)) for name in ("input_ids", "attention_mask"))
 
 
 def _for_any_number(export: Export, name: str, part: Part) -> Any:

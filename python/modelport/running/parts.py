@@ -45,23 +45,21 @@ class Parts:
         made |= self.encoders.made(given)
         given = given | made
         if self.embedding is not None and given.get("inputs_embeds") is None:
-            given = given | self._embedded(self.embedding, given, made)
+            given = given | self._embedded(self.embedding, given)
         call = call_of(given, past, self.encoder_decoder)
         feeds = decoder_feeds(self.decoder.inputs(past), call, self.encoder_decoder)
         return made | self.decoder.run(feeds, call, cache)
 
-    def _embedded(
-        self, embedding: Session, given: Mapping[str, Any], made: Mapping[str, torch.Tensor]
-    ) -> dict[str, torch.Tensor]:
+    def _embedded(self, embedding: Session, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """Tokens as the decoder takes them. Features that the file does not put in their places are put there here."""
         results = embedding.tensors(_feeds(embedding, given, empty=True))
-        for name, features in made.items():
-            kind, _, what = name.partition("_")
+        for name in self.encoders.outputs:
+            kind = name.removesuffix("_features")
             token = getattr(self.config, f"{kind}_token_id", getattr(self.config, f"{kind}_token_index", None))
-            if what == "features" and name not in embedding.inputs and token is not None:
+            if name in given and name not in embedding.inputs and token is not None:
                 embeds = results["inputs_embeds"]
                 places = (given["input_ids"] == token).unsqueeze(-1).expand_as(embeds)
-                results["inputs_embeds"] = embeds.masked_scatter(places, features.to(embeds.dtype))
+                results["inputs_embeds"] = embeds.masked_scatter(places, given[name].to(embeds.dtype))
         return results
 
 

@@ -1,0 +1,119 @@
+"""What the command line leaves out of torch and transformers: files stay the same, and what is asked for is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny_checkpoints
+
+
+def run(script: str, *args: object, plain: bool = False) -> str:
+    """What a script prints in a process of its own, which has the environment variable that leaves nothing out."""
+    environment = os.environ | ({"MODELPORT_PLAIN_IMPORTS": "1"} if plain else {})
+    command = [sys.executable, "-c", script, *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+EXPORT = """
+import sys
+from modelport.cli import main
+from modelport.left_out import Shell
+code = main(["export", "onnx", *sys.argv[1:3], "--no-check"])
+print("left out:", *sorted(name for name, module in sys.modules.items() if isinstance(module, Shell)))
+print("imported:", *sorted({"sympy", "scipy", "torch.distributed.tensor", "torch._decomp"} & sys.modules.keys()))
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("name", ["bert", "vit"])
+def test_the_files_of_an_export_are_the_same(name: str, tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoints.save(name, tmp_path)
+    quick = run(EXPORT, checkpoint, tmp_path / "quick")
+    plain = run(EXPORT, checkpoint, tmp_path / "plain", plain=True)
+    assert "torch._dynamo" in quick and "torch._dynamo" not in plain
+    assert "imported: \n" in quick and "sympy" in plain
+    files = sorted(path.name for path in (tmp_path / "plain").iterdir())
+    assert "model.onnx_data" in files
+    for file in files:
+        assert (tmp_path / "quick" / file).read_bytes() == (tmp_path / "plain" / file).read_bytes(), file
+
+
+NAMES = """
+from modelport.cli.quick_imports import import_quickly
+import_quickly()
+import transformers, transformers.models, transformers.models.bert
+for package in (transformers, transformers.models, transformers.models.bert):
+    print(sorted(map(str, package.__all__)), sorted(package._class_to_module.items()))
+"""
+
+
+def test_transformers_offers_the_same_names() -> None:
+    quick = run(NAMES)
+    assert "BertModel" in quick
+    assert quick == run(NAMES, plain=True)
+
+
+ASKED_FOR = """
+from modelport.cli.quick_imports import import_quickly
+import_quickly()
+import sys
+import torch
+from transformers.utils import is_scipy_available, is_torch_distributed_available
+assert is_scipy_available() and not is_torch_distributed_available()
+assert "scipy" not in sys.modules and "sympy" not in sys.modules
+
+@torch.compiler.disable
+def marked(x):
+    return x + 1
+
+assert marked(torch.ones(2)).tolist() == [2, 2]
+assert "torch._dynamo.eval_frame" not in sys.modules
+assert torch.Generator().manual_seed(0).initial_seed() == 0
+{use}
+print("loaded" if "torch._dynamo.eval_frame" in sys.modules and "torch._refs" in sys.modules else "left out")
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "then"),
+    [
+        ("torch.empty(2, 3, device='meta') @ torch.empty(3, 4, device='meta')", "left out"),
+        ("torch._dynamo.config.cache_size_limit", "loaded"),
+        ("import torch._dynamo as d; d.reset()", "loaded"),
+        ("torch._prims.add", "loaded"),
+        ("torch.ops.prims.sum.default", "loaded"),
+        ("from torch.distributed.tensor import DTensor", "loaded"),
+        ("import modelport.left_out as m; assert m.load() and not m.load()", "loaded"),
+        ("assert torch.export.export(torch.nn.ReLU(), (torch.ones(2),)).module()(-torch.ones(2)).sum() == 0", "loaded"),
+    ],
+)
+def test_what_is_asked_for_is_there(use: str, then: str) -> None:
+    assert run(ASKED_FOR.format(use=use)).split() == then.split()
+
+
+START_OVER = """
+import os, sys
+from modelport.cli import main, quick_imports
+if not os.environ.get("MODELPORT_PLAIN_IMPORTS"):
+    def fails():
+        quick_imports._quick = True
+        raise AttributeError("torch has changed")
+    quick_imports.import_quickly = fails
+    from modelport.cli import export_onnx
+    export_onnx.import_quickly = fails
+main()
+"""
+
+
+def test_a_command_that_fails_starts_over_with_everything(tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoints.save("bert", tmp_path)
+    said = run(START_OVER, "export", "onnx", checkpoint, tmp_path / "out", "--no-check")
+    assert "starting over" in said and "wrote" in said
+    assert (tmp_path / "out" / "model.onnx").exists()
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".partial")]
