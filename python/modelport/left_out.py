@@ -1,4 +1,4 @@
-"""Modules that are left out until somebody asks for one of them, for a command that would only wait for them."""
+"""Modules that are left out until somebody asks for them, for a command that would only wait for them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,17 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+META_KERNELS = "torch._meta_registrations"
+
 
 class Shell(ModuleType):
-    """Stands for a package or module. Whoever asks for more than it knows gets all that was left out imported, and the
-    module itself takes the place of its shell. `alone` are modules in a package that need not the package itself."""
+    """Stands for a package or module. Whoever asks for more than it knows gets the module itself imported, which takes
+    the place of its shell, and before it those whose shells are older. `alone` is a module in a package that does not
+    need the package itself."""
 
-    def __init__(
-        self,
-        name: str,
-        folder: str | None = None,
-        *,
-        alone: tuple[str, ...] = (),
-        known: Mapping[str, Any] | None = None,
-    ):
+    def __init__(self, name: str, folder: str | None = None, alone: str = "", known: Mapping[str, Any] | None = None):
         super().__init__(name)
-        self.alone = {f"{name}.{module}" for module in alone}
+        self.alone = f"{name}.{alone}"
         self.known = known or {}
         if folder is not None:
             self.__path__ = [folder]
@@ -38,7 +34,7 @@ class Shell(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         if name in self.known:
             return self.known[name]
-        load()
+        load(self.__name__)
         return getattr(sys.modules[self.__name__], name)
 
 
@@ -63,9 +59,9 @@ class InShells(MetaPathFinder):
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         shell = sys.modules.get(name.rpartition(".")[0])
-        if not isinstance(shell, Shell) or name in shell.alone:
+        if not isinstance(shell, Shell) or name == shell.alone:
             return None
-        load()
+        load(shell.__name__)
         return ModuleSpec(name, _Imported(sys.modules[name])) if name in sys.modules else None
 
 
@@ -82,14 +78,16 @@ class _Imported(Loader):
         module.__spec__ = self._spec
 
 
-def load() -> bool:
-    """Imports what was left out; False if that is nothing."""
-    names = [name for name, module in sys.modules.items() if isinstance(module, Shell)]
-    if names:
-        for shell in [x for x in vars(sys.modules["torch"].ops).values() if isinstance(x, ShellOfOperators)]:
-            shell.give_way()
+def load(module: str = META_KERNELS) -> bool:
+    """Imports the module if it was left out, and what was left out before it; False if that is nothing."""
+    names = [name for name, found in sys.modules.items() if isinstance(found, Shell)]
+    if module not in names:
+        return False
+    names = names[: names.index(module) + 1]
+    for operators in [x for x in vars(sys.modules["torch"].ops).values() if isinstance(x, ShellOfOperators)]:
+        operators.give_way()
     for name in names:
         del sys.modules[name]
     for name in names:
         importlib.import_module(name)
-    return bool(names)
+    return True

@@ -34,7 +34,7 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
-from ..left_out import InShells, Shell, ShellOfOperators
+from ..left_out import META_KERNELS, InShells, Shell, ShellOfOperators
 
 _PLAIN = "MODELPORT_PLAIN_IMPORTS"
 _HIDDEN = ("scipy", "sklearn")
@@ -76,14 +76,15 @@ def _torch() -> Any:
     folder = spec.submodule_search_locations[0]
     compiler, primitives = os.path.join(folder, "_dynamo"), os.path.join(folder, "_prims")
     shells = [
-        Shell("torch._prims", primitives, alone=("rng_prims",)),  # what the meta kernels are made of
-        Shell("torch._meta_registrations"),
-        Shell("torch._dynamo", compiler, alone=("_trace_wrapped_higher_order_op",), known=_DECORATORS),
+        Shell("torch._prims", primitives, alone="rng_prims"),  # what the meta kernels are made of
+        Shell(META_KERNELS),
+        Shell("torch._dynamo", compiler, alone="_trace_wrapped_higher_order_op", known=_DECORATORS),
     ]
     sys.modules.update({shell.__name__: shell for shell in shells})
     sys.meta_path.insert(0, InShells())
     torch = importlib.import_module("torch")
     importlib.import_module("torch._prims.rng_prims")  # gives torch.Generator its type
+    torch._prims, torch._meta_registrations = shells[:2]
     ShellOfOperators(torch.ops, "prims")
     return torch
 

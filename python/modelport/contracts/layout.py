@@ -13,6 +13,9 @@ from typing import Any
 from ..artifact import Artifact
 from ..errors import ExportError, problem
 
+_PREFIX = "modelport."
+_OF_THE_GRAPH = ("ranges", "guards", "assumptions")
+
 
 @dataclasses.dataclass(frozen=True)
 class Port:
@@ -31,7 +34,7 @@ class Graph:
     inputs: dict[str, Port]
     outputs: dict[str, Port]
     weight_files: tuple[str, ...]
-    model_class: str | None
+    origin: dict[str, str]  # what the file says of where it comes from
 
     @classmethod
     def read(cls, file: Path) -> Graph:
@@ -40,7 +43,9 @@ class Graph:
             {row["name"]: _port(row) for row in artifact.summary[side]} for side in ("inputs", "outputs")
         )
         weight_files = tuple(row["file"] for row in artifact.weight_files())
-        return cls(file, inputs, outputs, weight_files, artifact.note("model_class"))
+        said = {key: value for key, value in artifact.summary["metadata"].items() if key.startswith(_PREFIX)}
+        origin = {key.removeprefix(_PREFIX): value for key, value in said.items() if not key.endswith(_OF_THE_GRAPH)}
+        return cls(file, inputs, outputs, weight_files, origin)
 
     def inputs_like(self, pattern: str) -> list[Port]:
         return [port for port in self.inputs.values() if re.fullmatch(pattern, port.name)]
@@ -67,8 +72,8 @@ class Layout:
     @property
     def model_class(self) -> str:
         """The class that was exported, which need not be the one that the checkpoint was saved from."""
-        noted = (graph.model_class for graph in self.graphs.values() if graph.model_class)
-        return named_class(self.config, next(noted, None))
+        named = (graph.origin.get("model_class") for graph in self.graphs.values())
+        return named_class(self.config, next(filter(None, named), None))
 
     def refusal(self, client: str, why: str, *ways_out: str) -> ExportError:
         return refusal(client, self.config, self.model_class, why, *ways_out)

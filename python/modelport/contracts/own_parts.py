@@ -31,9 +31,10 @@ def write_parts(layout: Layout, parts: Mapping[str, OwnPart], config: Any = None
     """Takes the place of the graphs of these names."""
     programs = {name: _exported(name, part, config_of_part(config, name)) for name, part in parts.items()}
     for name, program in programs.items():
-        file = layout.folder / f"{name}.onnx"
-        before = {layout.folder / weights for weights in layout.graphs[name].weight_files}
-        program.save(file)
+        graph = layout.graphs[name]
+        before = {layout.folder / weights for weights in graph.weight_files}
+        program.captured.origin = graph.origin
+        program.save(graph.file)
         for stale in before - set(program.files):
             stale.unlink()
     vars(layout).pop("graphs", None)  # they are read again

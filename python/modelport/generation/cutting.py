@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
 from transformers.cache_utils import Cache
 
 from .features import Features, InMerge, InResult, Merges, rows_of
-from .watching import Call, by_name
+from .watching import Call, by_name, swapped
 
 
 @dataclasses.dataclass(eq=False)
@@ -180,17 +179,3 @@ def _showing(
         return result
 
     return show
-
-
-@contextmanager
-def swapped(owner: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
-    """Another method of this one object; its signature stays, because models look at it."""
-    before = vars(owner).get(name)
-    setattr(owner, name, functools.wraps(getattr(owner, name))(function))
-    try:
-        yield
-    finally:
-        if before is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, before)

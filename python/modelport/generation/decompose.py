@@ -10,7 +10,7 @@ import torch
 
 from ..errors import problem
 from .continuing import continuing, without_flags
-from .watching import watch_generate, watched
+from .watching import generating_parts, watch_generate, watched
 
 Parts = dict[str, tuple[torch.nn.Module, dict[str, Any]]]
 # Modules between an encoder and the language model have no accessor in transformers; these are the names they go by.
@@ -25,22 +25,28 @@ def decompose_for_generation(
     stages = decompose_prefill_decode(model, inputs, generation_config, multi_token_decode)
     if not is_multimodal(model):
         return stages
-    return decompose_multimodal(model, stages["prefill"][1]) | {"decode": stages["decode"]}
+    part, prompt = stages["prefill"]
+    read = prompt if part is model else dict(inputs)  # else the whole model reads the prompt in `generate` itself
+    return decompose_multimodal(model, read) | {"decode": stages["decode"]}
 
 
 def decompose_prefill_decode(
     model: Any, inputs: Mapping[str, Any], generation_config: Any = None, multi_token_decode: bool = False
 ) -> Parts:
-    """The calls that `generate` makes for the prompt and for the next token, or the next three."""
-    calls = watch_generate(model, inputs, {"model": model}, 4 if multi_token_decode else 2, generation_config)["model"]
-    if len(calls) < 2:
+    """The calls that `generate` makes for the prompt and for the next token, or the next three: of the model, or of one
+    inside it that it hands over to."""
+    parts = {"": model} | generating_parts(model)
+    seen = watch_generate(model, inputs, parts, 4 if multi_token_decode else 2, generation_config)
+    name = next((name for name in parts if len(seen[name]) > 1), None)
+    if name is None:
         raise problem(
             "E0301",
-            f"generate of {type(model).__name__} hands over to a model inside it, so that there is no call to export",
-            "OnnxExporter().export_for_generation(model, inputs) finds the parts that generate calls",
+            f"generate of {type(model).__name__} makes no calls for one token after the other",
+            "OnnxExporter().export(model, inputs) exports a forward pass",
         )
+    calls = seen[name]
     step = continuing(calls).inputs if multi_token_decode else without_flags(calls[1])
-    return {"prefill": (model, without_flags(calls[0])), "decode": (model, step)}
+    return {"prefill": (parts[name], without_flags(calls[0])), "decode": (parts[name], step)}
 
 
 def is_multimodal(model: Any) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from .cutting import Cut, Producer, swapped
+from .cutting import Cut, Producer
 from .decompose import is_multimodal
-from .watching import Call, by_name, watch_generate
+from .watching import Call, by_name, swapped, watch_generate
 
 STEPS = 4  # one for the prompt, three to be put side by side
 _METHOD = re.compile(r"get_(image|video|audio)_features")
@@ -28,8 +28,6 @@ def find_cut(model: Any, inputs: Mapping[str, Any], generation_config: Any = Non
     modules = {name: part for name, part in model.named_modules() if _takes_embeddings(part)}
     with ExitStack() as stack:
         producers = stack.enter_context(_methods(model))
-        # In one forward pass with the rest, where the cut is between calls of modules.
-        stack.enter_context(swapped(model, "_supports_mm_encoder_outputs", lambda: False))
         calls = watch_generate(model, inputs, modules, STEPS, generation_config)
         running = [name for name in modules if len(calls[name]) == STEPS]
         if not running:

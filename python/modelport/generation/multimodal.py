@@ -70,7 +70,7 @@ def _parts(cut: Cut) -> dict[str, Part] | None:
 
 
 def _hands_over_as_given(cut: Cut) -> bool:
-    """Whether the model inside gets the tokens that the whole model is given: whoever runs the files gives no others."""
+    """Whether the model inside gets the tokens that the whole model is given: who runs the files has no others."""
     handed = cut.reached(cut.call, cut.as_it_was())
     return all(alike(handed.get(name), cut.call.get(name)) for name in ("input_ids", "attention_mask"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -70,8 +70,9 @@ def watch_generate(
     static = getattr(settings, "cache_implementation", None) is not None
     with ExitStack() as stack, torch.no_grad():
         seen = {name: stack.enter_context(watched(module)) for name, module in modules.items()}
-        if not static:
-            stack.enter_context(_whole_past(model))
+        stack.enter_context(_seen_whole(model))
+        for part in () if static else generating_parts(model).values():
+            stack.enter_context(_whole_past(part))
         try:
             model.generate(**copy.deepcopy(dict(inputs)), generation_config=settings)
         except Exception as error:
@@ -81,6 +82,11 @@ def watch_generate(
                 f"check that this runs: model.generate({', '.join(f'{name}=...' for name in inputs)})",
             ) from error
     return seen
+
+
+def generating_parts(model: torch.nn.Module) -> dict[str, Any]:
+    """The model and those inside it that have a `generate` of their own, by name."""
+    return {name: part for name, part in model.named_modules() if hasattr(part, "_prepare_cache_for_generation")}
 
 
 def refuse_if_it_cannot_generate(model: Any) -> None:
@@ -95,11 +101,19 @@ def refuse_if_it_cannot_generate(model: Any) -> None:
 
 
 @contextmanager
+def _seen_whole(model: Any) -> Iterator[None]:
+    """Everything happens in forward, where it is seen: generate would run encoders of images before it."""
+    with ExitStack() as stack:
+        if hasattr(model, "_supports_mm_encoder_outputs"):
+            stack.enter_context(swapped(model, "_supports_mm_encoder_outputs", lambda: False))
+        yield
+
+
+@contextmanager
 def _whole_past(model: Any) -> Iterator[None]:
     """Caches that `generate` makes keep everything, so that all layers have the same past."""
     prepare = model._prepare_cache_for_generation
 
-    @functools.wraps(prepare)
     def prepared(generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         result = prepare(generation_config, model_kwargs, *args, **kwargs)
         for value in model_kwargs.values():
@@ -107,8 +121,19 @@ def _whole_past(model: Any) -> Iterator[None]:
                 keep_whole_past(value)
         return result
 
-    model._prepare_cache_for_generation = prepared
+    with swapped(model, "_prepare_cache_for_generation", prepared):
+        yield
+
+
+@contextmanager
+def swapped(owner: Any, name: str, function: Callable[..., Any]) -> Iterator[None]:
+    """Another method of this one object; its signature stays, because models look at it."""
+    before = vars(owner).get(name)
+    setattr(owner, name, functools.wraps(getattr(owner, name))(function))
     try:
         yield
     finally:
-        del model._prepare_cache_for_generation
+        if before is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
