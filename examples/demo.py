@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Modelport in a few steps: capture a model, read the graph, run it at other sizes, export to .pt2 and to ONNX.
+"""Modelport in a few steps: capture a model, read the graph, run it at other sizes, export to .pt2 and to ONNX; then a
+small language model is exported, checked, and tells a few lines.
 
-Needs no network: the model is a tiny Qwen3 with random weights. Exits with 1 if any value differs from eager."""
+Needs no network: the first model is a tiny Qwen3 with random weights, the second is in examples/teller. Exits with 1 if
+any value or word differs from eager."""
 
 from __future__ import annotations
 
@@ -22,6 +24,9 @@ import modelport
 EXAMPLE = (3, 7)
 OTHER_SIZES = ((1, 1), (2, 5), (4, 11))  # batch, sequence
 MOST_DIFFERENCE = 1e-4
+TELLER = Path(__file__).parent / "teller"
+OPENINGS = ("In the beginning", "The old man said")
+LINE_TOKENS = 40
 SHOWN_LINES = 14
 
 
@@ -85,6 +90,36 @@ def agrees(run: Callable[..., Any], model: torch.nn.Module, sizes: tuple[tuple[i
     return good
 
 
+def tell_a_few_lines() -> bool:
+    """Exports the language model as `modelport export onnx` does, and goes on from a few words with both sides."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from modelport.cli import main as command
+
+    print("\nA small language model of our own (examples/teller): 2.4 million parameters, trained on old books")
+    model = AutoModelForCausalLM.from_pretrained(TELLER).eval()
+    tokenizer = AutoTokenizer.from_pretrained(TELLER)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "teller-onnx"
+        with step("modelport export onnx examples/teller teller-onnx"):
+            if command(["export", "onnx", str(TELLER), str(folder)]) != 0:
+                return False
+        loaded = modelport.load(folder)
+        with step("modelport.load('teller-onnx').generate(...), and the same in PyTorch"):
+            told = [goes_on(opening, tokenizer, model, loaded) for opening in OPENINGS]
+    return all(told)
+
+
+def goes_on(opening: str, tokenizer: Any, model: Any, loaded: Any) -> bool:
+    inputs = tokenizer(opening, return_tensors="pt")
+    settings = {"max_new_tokens": LINE_TOKENS, "do_sample": False}
+    want, got = (one.generate(**inputs, **settings)[0].tolist() for one in (model, loaded))
+    same = got == want
+    text = tokenizer.decode(got).replace("\n", "\n     ")
+    print(f"   « {text} …\n   {len(got)} tokens, {'each that of eager' if same else 'NOT those of eager'}")
+    return same
+
+
 def main() -> int:
     print("A tiny Qwen3 with random weights: 2 layers, width 64, 1000 tokens")
     model = tiny_qwen3()
@@ -122,6 +157,7 @@ def main() -> int:
     with step("the ONNX model in onnxruntime, at the same sizes"):
         good = agrees(lambda **inputs: SimpleNamespace(logits=program(**inputs)[0]), model, OTHER_SIZES) and good
 
+    good = tell_a_few_lines() and good
     print("\nEvery value agrees with eager." if good else "\nSome values DIFFER from eager: see MISMATCH above.")
     return 0 if good else 1
 

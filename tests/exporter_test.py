@@ -142,3 +142,19 @@ def test_preparation_refuses_labels_and_casts_inputs(llama: Any) -> None:
 def test_leaf_tensors_are_found_by_dotted_path() -> None:
     found = modelport.get_leaf_tensors({"a": [torch.ones(1), {"b": torch.ones(2)}], "c": 3})
     assert list(found) == ["a.0", "a.1.b"]
+
+
+def test_a_registered_preparer_changes_inputs_that_have_its_markers(llama: Any) -> None:
+    from modelport.exporters.preparers import _PREPARERS
+
+    @modelport.register_export_input_preparer("input_ids", "attention_mask")
+    def prepare(_model: Any, given: Any) -> None:
+        given["position_ids"] = torch.arange(given["input_ids"].shape[1])[None]
+
+    try:
+        _, prepared, _ = modelport.prepare_for_export(llama, inputs())
+        _, without, _ = modelport.prepare_for_export(llama, {"input_ids": inputs()["input_ids"]})
+    finally:
+        del _PREPARERS["input_ids", "attention_mask"]
+    assert prepared["position_ids"].tolist() == [list(range(7))]
+    assert "position_ids" not in without

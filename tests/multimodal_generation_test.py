@@ -170,6 +170,23 @@ def test_the_model_is_as_it_was_after_an_export() -> None:
     assert torch.equal(model.generate(**inputs, **SETTINGS), want)
 
 
+def test_the_decomposition_has_the_encoders_with_what_they_take() -> None:
+    row = MODELS["llava"]
+    parts = modelport.decompose_for_generation(built(row), generate_inputs(row))
+    assert set(parts) == {"image_encoder", "multi_modal_projector", "language_model", "lm_head", "decode"}
+    assert list(parts["image_encoder"][1]) == ["pixel_values"]
+    assert parts["language_model"][1]["inputs_embeds"].shape == (2, 16, 32)
+
+
+def test_the_decomposition_steps_with_the_model_that_generate_hands_over_to() -> None:
+    row = MODELS["blip_2"]
+    parts = modelport.decompose_for_generation(built(row), generate_inputs(row))
+    assert list(parts) == ["image_encoder", "language_model", "decode"]
+    model, step = parts["decode"]
+    assert type(model).__name__ == "OPTForCausalLM"
+    assert step["input_ids"].shape == (2, 1)
+
+
 def test_a_generate_that_hands_over_other_tokens_than_it_is_given_is_refused() -> None:
     config = transformers.BlipConfig(
         text_config={**TEXT, "encoder_hidden_size": 24, "is_decoder": True, "bos_token_id": 1, "sep_token_id": 2},

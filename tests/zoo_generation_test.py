@@ -51,9 +51,9 @@ def prompt(model: Any, inputs: dict[str, Any], batch: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("row", first_rows(), ids=lambda row: f"{row.model_class}")
-def test_the_exported_model_generates_the_tokens_of_eager(row: Row, tmp_path: Path) -> None:
+def test_the_exported_model_generates_the_tokens_of_eager(row: Row, tmp_path: Path, request: Any) -> None:
     if row.model_class in EXPECTED_FAILURES:
-        pytest.xfail(EXPECTED_FAILURES[row.model_class])
+        request.node.add_marker(pytest.mark.xfail(reason=EXPECTED_FAILURES[row.model_class], strict=True))
     model, inputs = row.build()
     OnnxExporter().export_for_generation(model, prompt(model, inputs, 2), OnnxConfig()).save(tmp_path)
     loaded = modelport.load(tmp_path)
@@ -63,3 +63,10 @@ def test_the_exported_model_generates_the_tokens_of_eager(row: Row, tmp_path: Pa
         want = model.generate(**copy.deepcopy(given), **settings)
         got = loaded.generate(**copy.deepcopy(given), **settings)
         assert got.tolist() == want.tolist()
+
+
+def test_nine_of_ten_generative_classes_of_the_zoo_generate() -> None:
+    classes = {row.model_class for row in first_rows()}
+    assert set(EXPECTED_FAILURES) <= classes
+    assert len(EXPECTED_FAILURES) <= 8  # of 122 classes; only ever lowered
+    assert len(EXPECTED_FAILURES) <= len(classes) / 10

@@ -25,6 +25,7 @@ _HOMES = {
     "exporters.onnx": ("OnnxExporter", "OnnxProgram"),
     "exporters.patches": ("apply_patches", "register_patch"),
     "exporters.prepare": ("get_leaf_tensors", "prepare_for_export"),
+    "exporters.preparers": ("precompute_export_inputs", "register_export_input_preparer"),
     "observing": ("InputCandidate", "InputObserver", "InputObserverInfo"),
     "running": ("load",),
     "generation": (

@@ -158,7 +158,8 @@ def _capture_fastest(model: Any, flat: Flat, axes: Axes, trial: Trial) -> Captur
     except Exception as error:  # whatever it is, the capture with data either works or reports it
         if isinstance(_origin(error), Unroll):
             raise
-        if getattr(error, "code", "") != "E0206" and left_out.load():
+        # Sizes that do not fit and values that are not there are no matter of kernels.
+        if getattr(error, "code", "") not in ("E0202", "E0206") and left_out.load():
             return _capture_fastest(model, flat, axes, trial)
         before_reading(model, error, trial=bool(trial))
     try:

@@ -17,7 +17,7 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
 )  # fmt: skip
-PATIENCE = 120  # seconds
+PATIENCE = 240  # seconds; a machine that is busy otherwise takes most of a minute
 
 
 class _Server(ThreadingHTTPServer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import wave
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from exported import (
 from transformers import WhisperFeatureExtractor
 
 from modelport.contracts import export_for_client
+from modelport.contracts.genai import MODEL_TYPES
 
 FAMILIES = ["llama", "qwen2", "qwen3", "mistral", "gemma", "gemma2", "gemma3_text", "phi", "phi3"]
 
@@ -63,6 +65,26 @@ def test_a_model_type_that_it_does_not_know_runs_as_a_decoder(name: str, tmp_pat
     ids = prompt(7, 3)
     [got] = in_genai(tmp_path, ids.tolist())
     assert until_end(got, model) == generated(model, input_ids=ids)[0]
+
+
+def test_the_installed_version_knows_every_model_type_of_the_table(tmp_path: Path) -> None:
+    export(built(row_of("llama")), tmp_path)
+    config = read_json(tmp_path / "genai_config.json")
+    for kind in MODEL_TYPES:
+        config["model"]["type"] = kind
+        (tmp_path / "genai_config.json").write_text(json.dumps(config))
+        assert og.Model(str(tmp_path)).type == kind
+    config["model"]["type"] = "none of them"
+    (tmp_path / "genai_config.json").write_text(json.dumps(config))
+    with pytest.raises(RuntimeError, match="Unsupported model_type"):
+        og.Model(str(tmp_path))
+
+
+def test_logits_of_the_last_token_are_enough_for_one_row(tmp_path: Path) -> None:
+    model = built(row_of("llama"))
+    export_for_client("genai", model, {"input_ids": prompt(6)}, tmp_path, {"num_logits_to_keep": 1})
+    [got] = in_genai(tmp_path, prompt(9, 1).tolist())
+    assert until_end(got, model) == generated(model, input_ids=prompt(9, 1))[0]
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen3", "gemma", "phi"])

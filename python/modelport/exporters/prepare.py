@@ -11,6 +11,7 @@ import torch
 
 from ..errors import problem
 from ..structure import flatten, unflatten
+from .preparers import precompute_export_inputs
 
 _LABELS = ("labels", "future_values")
 _OUTPUT_FLAGS = ("use_cache", "output_attentions", "output_hidden_states", "return_dict", "return_loss")
@@ -20,14 +21,15 @@ _NOT_CONTAINERS = (type, enum.Enum, torch.SymInt, torch.SymFloat, torch.SymBool)
 def prepare_for_export(
     model: torch.nn.Module, inputs: MutableMapping[str, Any]
 ) -> tuple[torch.nn.Module, MutableMapping[str, Any], dict[str, Any]]:
-    """Takes output flags out of the inputs (they are returned, to be set on the config), refuses labels, and casts the
-    inputs to the model's dtype and device."""
+    """Takes output flags out of the inputs (they are returned, to be set on the config), refuses labels, runs the
+    preparers of inputs, and casts the inputs to the model's dtype and device."""
     for label in _LABELS:
         if inputs.pop(label, None) is not None:
             raise problem("E0301", f"the inputs have '{label}': a loss cannot be exported", f"inputs.pop('{label}')")
     if inputs.get("return_loss") or getattr(getattr(model, "config", None), "return_loss", False):
         raise problem("E0301", "return_loss is set: a loss cannot be exported", "model.config.return_loss = False")
     flags = {name: inputs.pop(name) for name in _OUTPUT_FLAGS if name in inputs}
+    precompute_export_inputs(model, inputs)
     dtype, device = module_dtype(model), module_device(model)
     if dtype is not None and device is not None:
         inputs = cast_leaf_tensors(inputs, dtype=dtype, device=device)
