@@ -100,7 +100,7 @@ def run_sample(op: str, program: Any, operands: list[tuple], seed: int, opset: i
     if not want:  # a number read from a tensor: the zoo tests what is made of it
         return ""
     lowered = core.lower_onnx(program, opset, optimize)
-    session = quiet_session(lowered.bytes(OPTIONS))
+    session = quiet_session(lowered.bytes(OPTIONS, {}, {}))
     feeds = {name: to_numpy(x) for name, x in inputs.items()}
     got = run_session(session, lowered.outputs(), feeds, lowered.output_dtypes())
     for i, (g, w) in enumerate(zip(got, want, strict=True)):
