@@ -19,9 +19,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("generative")
     for name, make in tiny_checkpoints.MAKERS.items():
         make().save_pretrained(folder / name)
-    config = T5Config(
-        vocab_size=61, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4, decoder_start_token_id=0
-    )
+    config = T5Config(vocab_size=61, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4, decoder_start_token_id=0)
     T5ForConditionalGeneration(config).save_pretrained(folder / "t5")
     return folder
 

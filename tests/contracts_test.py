@@ -14,6 +14,7 @@ import transformers
 from zoo import ROWS
 
 import modelport
+from modelport.cli import main
 from modelport.contracts import CLIENTS, export_for_client, refuse_unknown, write_contract
 
 IDS = {"input_ids": torch.tensor([[5, 6, 7, 8]])}
@@ -188,3 +189,11 @@ def test_transformers_js_does_not_follow_links_to_the_checkpoint(tmp_path: Path)
     config = transformers.AutoConfig.from_pretrained(folder)
     with pytest.raises(modelport.ExportError, match="way out   --weights copy"):
         write_contract("transformers.js", folder, config)
+
+
+def test_the_command_line_puts_a_plain_model_where_transformers_js_looks(tmp_path: Path) -> None:
+    folder = tiny_checkpoints.save("bert", tmp_path)
+    for _ in range(2):  # also over what is there
+        assert main(["export", "onnx", str(folder), str(tmp_path / "out"), "-q", "--for", "transformers.js"]) == 0
+    files = {"config.json", "tokenizer_config.json", "onnx/model.onnx", "onnx/model.onnx_data"}
+    assert set(contents(tmp_path / "out")) == files

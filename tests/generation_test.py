@@ -173,6 +173,23 @@ def test_each_part_has_its_config_where_they_are_given_by_name() -> None:
         OnnxExporter().export_for_generation(t5(), prompt(2, 6), {"encoder_model": OnnxConfig()})
 
 
+def test_a_dict_of_fields_is_one_config_for_all_parts() -> None:
+    config = {"names": {"logits": "scores"}}
+    program = OnnxExporter().export_for_generation(tiny("LlamaForCausalLM"), prompt(2, 5), config)["model"]
+    assert program.output_names[0] == "scores"
+
+
+def test_only_the_logits_of_the_last_tokens_are_computed_where_that_is_asked_for() -> None:
+    model = tiny("LlamaForCausalLM")
+    program = exported(model, num_logits_to_keep=1)["model"]
+    given = prompt(2, 6)
+    given["position_ids"] = (given["attention_mask"].cumsum(1) - 1).clamp(min=0)
+    past = {n: torch.zeros(2, 2, 0, 8) for n in program.input_names if n.startswith("past_key_values.")}
+    with torch.no_grad():
+        want = model(**given).logits
+    torch.testing.assert_close(program(**given, **past)[0], want[:, -1:], atol=1e-4, rtol=1e-4)
+
+
 def test_a_model_that_cannot_generate_is_refused_with_a_way_out() -> None:
     torch.manual_seed(0)
     model = transformers.BertModel(

@@ -15,6 +15,7 @@ from zoo import ROWS as ZOO
 from zoo import Row
 from zoo.encoders import TINY as TEXT
 from zoo.multimodal import SIGHT
+from zoo.vlm import IMAGE, START
 
 import modelport
 from modelport import ExportError, OnnxExporter
@@ -127,6 +128,24 @@ def test_a_prompt_without_pictures_is_read_by_the_same_files() -> None:
         ids = torch.tensor([[7, 8, 9, 10, 11]])
         text = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
         assert torch.equal(both.loaded.generate(**text, **SETTINGS), both.model.generate(**text, **SETTINGS))
+
+
+def test_prompts_have_any_number_of_images_of_any_size() -> None:
+    both = exported("qwen2_vl")
+    grids = torch.tensor([[1, 8, 4], [1, 2, 6], [1, 4, 4]])
+    first = [START, *[IMAGE] * 8, 9, 10, 11]
+    second = [START, *[IMAGE] * 3, 12, START, *[IMAGE] * 4, 13, 14]
+    ids = torch.tensor([[0] * (len(second) - len(first)) + first, second])
+    given = {
+        "input_ids": ids,
+        "attention_mask": (ids != 0).long(),
+        "mm_token_type_ids": (ids == IMAGE).long(),
+        "pixel_values": torch.randn(int(grids.prod(-1).sum()), 96, generator=torch.Generator().manual_seed(0)),
+        "image_grid_thw": grids,
+    }
+    for beams in (1, 2):
+        settings = {"num_beams": beams, "max_new_tokens": 8, "do_sample": False}
+        assert torch.equal(both.loaded.generate(**given, **settings), both.model.generate(**given, **settings))
 
 
 @pytest.mark.parametrize("name", ["qwen2_vl", "llava_next", "qwen2_audio"])

@@ -28,18 +28,19 @@ def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging
 
     with console.stage("load"):
         model = loading.model()
+        loading.warn_of_overflows()
     parts = _exported(console, loading, model, config)
     total = sum(t.nbytes for part in parts.values() for t in part.captured.unread_program.weights().values())
     with console.stage("write", staging.written, total):
         parts.save(staging.folder)
         copy_companions(loading.folder, staging.folder)
-    if args.client:
-        _fit_client(args.client, console, loading, config, staging.folder)
     report = None
     if not args.no_check:
         with console.stage("check"):
             report = _check(args, model, loading.inputs, staging.folder)
     refuse_difference(console, report)
+    if args.client:  # after the check: a client may divide the model as only it can run it
+        _fit_client(args.client, console, loading, config, staging.folder)
     staging.commit()
     _tell(console, parts, staging.target, report)
     return True

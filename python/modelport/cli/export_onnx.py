@@ -34,13 +34,13 @@ def run(args: Any, console: Console) -> bool:
             program.save(staging.folder / staging.name)
             if not staging.single:
                 copy_companions(folder, staging.folder)
-        if args.client:
-            write_contract(args.client, console, staging.folder, loading.config)
         report = None
         if not args.no_check:
             with console.stage("check"):
                 report = _check(args, program, staging, loading)
         refuse_difference(console, report)
+        if args.client:
+            write_contract(args.client, console, staging.folder, loading.config)
         files = _commit(args, program, staging)
     _tell(console, args, program, files, report)
     return True
@@ -113,9 +113,10 @@ def _commit(args: Any, program: Any, staging: Staging) -> list[Path]:
         # Paths into the checkpoint are relative, and this folder was not where the file goes.
         program.save(staging.target / staging.name)
         return list(program.files)
-    names = [file.name for file in program.files]
+    # A client may want them in a folder below.
+    places = [next(staging.folder.rglob(file.name)).relative_to(staging.folder) for file in program.files]
     staging.commit()
-    return [staging.target / name for name in names]
+    return [staging.target / place for place in places]
 
 
 def _tell(console: Console, args: Any, program: Any, files: list[Path], report: Any) -> None:

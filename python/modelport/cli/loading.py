@@ -12,6 +12,7 @@ from ..checking.eager import load_model, quiet_transformers, read_preprocessor
 from ..checkpoint import Checkpoint, read_config
 from ..dtypes import float_dtype
 from ..errors import ExportError, problem
+from ..exporters.onnx import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
 from ..inputs import example_inputs, model_class
 
@@ -81,6 +82,14 @@ class Loading:
             loaded = self._remote_model(self.dtype) if self.remote else load_model(self.folder, self.cls, self.dtype)
             self._model = loaded
         return self._model
+
+    def warn_of_overflows(self) -> None:
+        """Of a model that was loaded in another type than its own: here nobody counted what did not fit."""
+        if self.dtype != torch.float16:
+            return
+        halves = {name: w for name, w in self.model().state_dict().items() if w.dtype == torch.float16}
+        counts = {name: int(weight.isinf().sum()) for name, weight in halves.items()}
+        warn_of_overflows({name: (count, "f16") for name, count in counts.items() if count})
 
     def _example(self, model_or_class: Any, config: Any) -> Any:
         args = self.args

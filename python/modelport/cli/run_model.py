@@ -61,7 +61,9 @@ def _settings(args: Any, console: Console, config: Any, inputs: dict[str, Any]) 
     refuse_too_long(config, tokens, encoder=config.is_encoder_decoder)
     limit = context_length(config)
     room = None if limit is None else limit - (0 if config.is_encoder_decoder else tokens)
-    if room is not None and args.max_new_tokens > room > 0:
+    if room is not None and room < 1:
+        raise problem("E0301", f"the prompt fills the {limit} tokens that the model reads at most", "shorten it")
+    if room is not None and args.max_new_tokens > room:
         console.note(f"the model reads at most {limit} tokens: there is room for {room} new ones")
         settings["max_new_tokens"] = room
     sampling = {"temperature": args.temperature, "top_k": args.top_k, "top_p": args.top_p}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 from abc import ABC, abstractmethod
 from collections.abc import MutableMapping
 from typing import Any, ClassVar
 
 from ..errors import problem
-from .configs import ExportConfigMixin
+from .configs import DynamoConfig, ExportConfigMixin, OnnxConfig
 
 
 class HfExporter(ABC):
@@ -45,13 +46,17 @@ class HfExporter(ABC):
 
 def config_of_part(config: Any, name: str) -> Any:
     """The config of a part: the one for all, or what a dict by the parts' names has for it."""
-    if not isinstance(config, dict) or not any(
-        isinstance(value, dict | ExportConfigMixin) for value in config.values()
-    ):
+    if not isinstance(config, dict) or not config or not all(map(_is_config, config.items())):
         return config
     if name not in config:
         raise problem("E0301", f"the config by part has none for {name}", f"add config[{name!r}]")
     return config[name]
+
+
+def _is_config(item: tuple[str, Any]) -> bool:
+    """Whether an entry of a dict is the config of a part, and not a field of a config."""
+    fields = {field.name for kind in (DynamoConfig, OnnxConfig) for field in dataclasses.fields(kind)}
+    return isinstance(item[1], dict | ExportConfigMixin) and item[0] not in fields
 
 
 def check_packages(who: str, required: list[str], minimum: dict[str, str] | None = None) -> None:

@@ -203,7 +203,7 @@ class OnnxProgram:
             places = streams.places | {name: (*place, stored[name].dtype) for name, place in links.items()}
             files, losses = graph.write(os.fspath(path), writing, places, streams.made)
         self.files = [Path(file) for file in files]
-        _warn_of({name: (over, to) for name, _, to, over, _ in losses if over})
+        warn_of_overflows({name: (over, to) for name, _, to, over, _ in losses if over})
         return path
 
     def _streams(self, layout: str) -> Streams:
@@ -258,7 +258,7 @@ class OnnxProgram:
         return str(self.graph)
 
 
-def _warn_of(overflows: dict[str, tuple[int, str]]) -> None:
+def warn_of_overflows(overflows: dict[str, tuple[int, str]]) -> None:
     """Says which weights have values that their new type has no room for."""
     if not overflows:
         return

@@ -98,12 +98,15 @@ def _embedding(cut: Cut, roles: Roles, embedding: Embedding) -> Part:
     axes |= {one.name: {0: rows_axis(one.modality)} for one in cut.features}
 
     def serves(captured: Any) -> bool:
-        """Also a step, and tokens that stand for features where there are none."""
+        """The prompt; also a step, and tokens that stand for features where there are none."""
+        if not alike(captured.run(**text, **roles.example), embedding(**text, **roles.example)):
+            return False
         for ids in (cut.calls[1]["input_ids"], cut.call["input_ids"]):
-            given = {"input_ids": ids} | {name: stretched(cut.call[name], ids) for name in roles.text_of_embedding}
+            fill = {name: stretched(cut.call[name], ids) for name in roles.text} | {"input_ids": ids}
+            given = {name: fill[name] for name in text}
             got = captured.run(**given, **{name: value[:0] for name, value in roles.example.items()})
-            fill = {name: stretched(cut.call[name], ids) for name in roles.text}
-            if not alike(got["inputs_embeds"], embedding.of_words(fill | given)["inputs_embeds"]):
+            want = embedding.of_words(fill)
+            if not all(alike(got[name], want[name]) for name in roles.carried if name in want):
                 return False
         return True
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from ..checking.eager import quiet_transformers
+from ..checking.eager import quiet_transformers, read_preprocessor
 from ..errors import ExportError, problem
 from .media import resampled
 
@@ -32,17 +33,24 @@ class Reader:
     """The tokenizer of a folder and, where it has them, what reads its pictures and sounds."""
 
     def __init__(self, folder: Path):
-        from transformers import FeatureExtractionMixin, ImageProcessingMixin, ProcessorMixin
+        from transformers import ProcessorMixin
 
         self.folder = folder
         found = self._loaded("AutoProcessor", "processor") if self._has(_PROCESSOR_FILES) else None
         self.processor = found if isinstance(found, ProcessorMixin) else None
-        self.image_processor = getattr(
-            found, "image_processor", found if isinstance(found, ImageProcessingMixin) else None
-        )
-        hears = found if isinstance(found, FeatureExtractionMixin) else None
-        self.feature_extractor = getattr(found, "feature_extractor", hears)
-        self.tokenizer = getattr(found, "tokenizer", None) or self._tokenizer()
+        owner = self.processor if self.processor is not None else self._alone()
+        self.image_processor = getattr(owner, "image_processor", None)
+        self.feature_extractor = getattr(owner, "feature_extractor", None)
+        self.tokenizer = getattr(owner, "tokenizer", None) or self._tokenizer()
+
+    def _alone(self) -> Any:
+        """What reads pictures or sounds where no processor joins it with the tokenizer."""
+        written = read_preprocessor(self.folder) or {}
+        if "image_processor_type" in written:
+            return SimpleNamespace(image_processor=self._loaded("AutoImageProcessor", "image processor"))
+        if "feature_extractor_type" in written:
+            return SimpleNamespace(feature_extractor=self._loaded("AutoFeatureExtractor", "feature extractor"))
+        return None
 
     def _has(self, patterns: tuple[str, ...]) -> bool:
         return any(any(self.folder.glob(pattern)) for pattern in patterns)
