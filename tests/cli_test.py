@@ -225,6 +225,19 @@ def test_weights_too_large_for_a_type_are_named(bert: str, tmp_path: Path, capsy
     assert "NaN, as the model has" in printed.out
 
 
+@pytest.mark.parametrize("out", ["out", "model.onnx"])  # all that generates, and the plain model
+def test_weights_too_large_for_a_type_are_named_without_a_check(
+    out: str, checkpoints: Path, tmp_path: Path, capsys: Any
+) -> None:
+    def change(tensors: dict[str, torch.Tensor]) -> None:
+        tensors["model.layers.0.mlp.up_proj.weight"][0, :2] = 1e6
+
+    folder = changed(str(checkpoints / "llama"), tmp_path / "large", change)
+    assert call("export", "onnx", folder, tmp_path / out, "--dtype", "fp16", "--no-check") == 0
+    said = capsys.readouterr().err
+    assert "infinite in model.layers.0.mlp.up_proj.weight (2 of type f16); bf16 has room for them" in said
+
+
 def test_a_cut_off_checkpoint_is_refused(bert: str, tmp_path: Path, capsys: Any) -> None:
     folder = tmp_path / "cut"
     shutil.copytree(bert, folder)

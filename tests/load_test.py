@@ -178,6 +178,8 @@ def test_the_model_is_on_the_cpu_and_has_no_weights_to_save(llama: Any, tmp_path
     assert loaded.device == torch.device("cpu") and loaded.dtype == torch.float32
     assert all(weight.is_meta for weight in loaded.parameters())
     assert "copy the folder" in refused(lambda: loaded.save_pretrained(tmp_path))
+    assert loaded.to("cpu") is loaded
+    assert "stays on the CPU" in refused(lambda: loaded.to(torch.float16))
 
 
 def test_a_decoder_without_a_cache_reads_everything_again(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import tiny_checkpoints
 import torch
 import transformers
 from PIL import Image
-from tiny_generators import DECODERS, VOCABULARY, export_decoder, llava, made, prompt, save_tokenizer
+from tiny_generators import DECODERS, VOCABULARY, export_decoder, llava, made, prompt, save_tokenizer, whisper
 
 from modelport import OnnxConfig, OnnxExporter
 from modelport.cli import main
@@ -139,6 +139,22 @@ def test_a_picture_goes_through_the_processor(tmp_path: Path, capsys: Any) -> No
     assert capsys.readouterr().out == words(want) + "\n"
 
 
+def test_a_sound_goes_through_the_feature_extractor(tmp_path: Path, capsys: Any) -> None:
+    model, folder = made(whisper), tmp_path / "whisper"
+    OnnxExporter().export_for_generation(model, {"input_features": torch.zeros(2, 8, 60)}, OnnxConfig()).save(folder)
+    extractor = transformers.WhisperFeatureExtractor(
+        feature_size=8, sampling_rate=9600, hop_length=160, chunk_length=1, n_fft=400
+    )
+    transformers.WhisperProcessor(extractor, save_tokenizer(folder)).save_pretrained(folder)
+    write_wav(tmp_path / "a.wav", 0.5 * np.sin(np.arange(4800) / 10), 2, rate=9600)
+    assert call(folder, "--audio", tmp_path / "a.wav", "--max-new-tokens", 8, "-q") == 0
+    samples, _ = read_sound(str(tmp_path / "a.wav"))
+    features = extractor(samples, sampling_rate=9600, return_tensors="pt")
+    assert capsys.readouterr().out == words(model.generate(**features, max_new_tokens=8)[0]) + "\n"
+    assert "reads no text beside" in error_of(capsys, folder, "w7", "--audio", tmp_path / "a.wav")
+    assert "modelport run FOLDER --audio FILE" in error_of(capsys, folder, "w7")
+
+
 def test_the_command_itself_streams_words_and_needs_no_model_hub(llama: Any) -> None:
     command = [sys.executable, "-m", "modelport", "run", llama[1], "w7 w8", "--max-new-tokens", "6", "--num-beams", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -152,6 +168,7 @@ def test_the_command_itself_streams_words_and_needs_no_model_hub(llama: Any) -> 
 
 def test_a_prompt_longer_than_the_context_is_refused(llama: Any, capsys: Any) -> None:
     assert "129 tokens, and the model reads at most 128" in error_of(capsys, llama[1], "w7 " * 129)
+    assert "fills the 128 tokens" in error_of(capsys, llama[1], "w7 " * 128)
 
 
 def test_a_missing_prompt_is_asked_for(llama: Any, capsys: Any) -> None:

@@ -18,6 +18,7 @@ _SMALL = {
     "vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 128, **_TOKENS,
 }  # fmt: skip
+_WHISPER_SIZES = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
 _WINDOWS = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
 
 DECODERS: dict[str, Any] = {
@@ -34,6 +35,16 @@ DECODERS: dict[str, Any] = {
 def t5() -> Any:
     sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
     return t.T5ForConditionalGeneration(t.T5Config(vocab_size=VOCABULARY, **sizes, **_TOKENS))
+
+
+def whisper() -> Any:
+    """Hears 60 frames of 8 numbers."""
+    layers = {f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in _WHISPER_SIZES.items()}
+    config = t.WhisperConfig(
+        vocab_size=VOCABULARY, d_model=32, num_mel_bins=8, max_source_positions=30, max_target_positions=64,
+        decoder_start_token_id=2, suppress_tokens=None, begin_suppress_tokens=None, **layers, **_TOKENS,
+    )  # fmt: skip
+    return t.WhisperForConditionalGeneration(config)
 
 
 def llava() -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..artifact import Artifact, find_model, find_models
 from .console import Console
+from .quick_imports import import_quickly
 
 
 def run(args: Any, console: Console) -> bool:
@@ -14,6 +15,7 @@ def run(args: Any, console: Console) -> bool:
         path = find_model(path)
         Artifact(path)  # a broken file is reported before torch is imported
     with console.stage("check"):
+        import_quickly()
         from ..checking import check
 
         report = check(path, args.model, atol=args.atol)

@@ -105,6 +105,15 @@ class OnSessions:
         refuse_too_long(self.config, length)  # type: ignore[attr-defined]
         super()._validate_generated_length(generation_config, length, *args, **kwargs)  # type: ignore[misc]
 
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """Stays where it is: pipelines ask a model to move to where it already is."""
+        device, dtype, *_ = torch._C._nn._parse_to(*args, **kwargs)
+        if (device is None or device.type == "cpu") and dtype in (None, self.dtype):
+            return self
+        raise problem(
+            "E0301", "an exported model stays on the CPU, in the type that it has", "export it in another: --dtype fp16"
+        )
+
     def save_pretrained(self, *_args: Any, **_kwargs: Any) -> Any:
         raise problem(
             "E0301", "this model has no weights of its own: they are in the files that it runs", "copy the folder"
