@@ -34,6 +34,14 @@ def test_a_program_loads_in_torch_and_computes_the_same_at_other_sizes(llama: An
             torch.testing.assert_close(loaded(**example).logits, llama(**example).logits)
 
 
+def test_a_program_is_called_as_it_was_exported_with_the_flags_that_were_given(llama: Any) -> None:
+    given = inputs() | {"use_cache": False}
+    program = modelport.DynamoExporter().export(llama, dict(given), modelport.DynamoConfig(dynamic=True))
+    larger = inputs(2, 9) | {"use_cache": False}
+    with torch.no_grad():
+        torch.testing.assert_close(program.module()(**larger).logits, llama(**larger).logits)
+
+
 def test_the_result_offers_what_an_exported_program_offers(llama: Any) -> None:
     program = modelport.DynamoExporter().export(llama, inputs(), {"dynamic": True, "export_format": "dynamo"})
     assert "model.embed_tokens.weight" in program.graph_signature.parameters

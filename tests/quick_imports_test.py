@@ -27,6 +27,9 @@ from modelport.left_out import Shell
 code = main(["export", "onnx", *sys.argv[1:3], "--no-check"])
 print("left out:", *sorted(name for name, module in sys.modules.items() if isinstance(module, Shell)))
 print("imported:", *sorted({"sympy", "scipy", "torch.distributed.tensor"} & sys.modules.keys()))
+import transformers, transformers.models
+names = [*transformers._class_to_module.items(), *transformers.models.__all__]
+print("names:", *sorted(map(str, names)))
 sys.exit(code)
 """
 
@@ -34,31 +37,17 @@ sys.exit(code)
 @pytest.mark.parametrize("name", ["bert", "vit"])
 def test_the_files_of_an_export_are_the_same(name: str, tmp_path: Path) -> None:
     checkpoint = tiny_checkpoints.save(name, tmp_path)
-    quick = run(EXPORT, checkpoint, tmp_path / "quick")
-    plain = run(EXPORT, checkpoint, tmp_path / "plain", plain=True)
+    quick, _, names = run(EXPORT, checkpoint, tmp_path / "quick").partition("names:")
+    plain, _, all_names = run(EXPORT, checkpoint, tmp_path / "plain", plain=True).partition("names:")
     # Convolutions have their meta kernels in Python.
     left_out = "torch._dynamo" if name == "vit" else "torch._dynamo torch._meta_registrations torch._prims"
     assert f"left out: {left_out}\n" in quick and "left out:\n" in plain
     assert "scipy" not in quick and "torch.distributed.tensor" not in quick and ("sympy" in quick) == (name == "vit")
+    assert "BertModel" in names and names == all_names
     files = sorted(path.name for path in (tmp_path / "plain").iterdir())
     assert "model.onnx_data" in files
     for file in files:
         assert (tmp_path / "quick" / file).read_bytes() == (tmp_path / "plain" / file).read_bytes(), file
-
-
-NAMES = """
-from modelport.cli.quick_imports import import_quickly
-import_quickly()
-import transformers, transformers.models, transformers.models.bert
-for package in (transformers, transformers.models, transformers.models.bert):
-    print(sorted(map(str, package.__all__)), sorted(package._class_to_module.items()))
-"""
-
-
-def test_transformers_offers_the_same_names() -> None:
-    quick = run(NAMES)
-    assert "BertModel" in quick
-    assert quick == run(NAMES, plain=True)
 
 
 ASKED_FOR = """
@@ -79,30 +68,27 @@ assert torch.Generator().manual_seed(0).initial_seed() == 0
 assert (torch.empty(2, 3, device="meta") @ torch.empty(3, 4, device="meta")).shape == (2, 4)
 assert imported() == "nothing"
 """
-KERNELS = """
+BY_NAME = """
 assert torch.ops.prims.sum.default is not None and torch._prims.add is not None
 from torch.distributed.tensor import DTensor
-assert imported() == "kernels"
-program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
-assert program.module()(-torch.ones(2)).sum() == 0
-assert imported() == "all"
-"""
-RETRY = """
-import modelport.left_out as left_out
-assert left_out.load() and not left_out.load()
 assert imported() == "kernels"
 torch._dynamo.reset()
 assert imported() == "all"
 """
-INSIDE = """
+BY_IMPORT = """
+import modelport.left_out as left_out
+assert left_out.load() and not left_out.load()
+assert imported() == "kernels"
 from torch._dynamo.exc import Unsupported
 import torch._dynamo as compiler
 assert compiler.exc.Unsupported is Unsupported and compiler.exc.__spec__.origin == compiler.exc.__file__
+program = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+assert program.module()(-torch.ones(2)).sum() == 0
 assert imported() == "all"
 """
 
 
-@pytest.mark.parametrize("use", [KERNELS, RETRY, INSIDE], ids=["kernels", "retry", "inside"])
+@pytest.mark.parametrize("use", [BY_NAME, BY_IMPORT], ids=["by name", "by import"])
 def test_what_is_asked_for_is_there(use: str) -> None:
     run(ASKED_FOR + use)
 

@@ -36,8 +36,10 @@ class DynamoExporter(HfExporter):
     ) -> ExportedProgram:
         config = DynamoConfig.given(config)
         model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
+        # torch wants a program to be called as it was exported: with the flags that were given, as constants.
+        given = {name: flags.get(name, inputs.get(name)) for name in sample_inputs}
         with apply_patches("dynamo"), config_flags(model, flags):
-            captured = capture(model, inputs, dynamic=config.dynamic, dynamic_shapes=config.dynamic_shapes)
+            captured = capture(model, given, dynamic=config.dynamic, dynamic_shapes=config.dynamic_shapes)
         return ExportedProgram(captured)
 
 
