@@ -73,7 +73,7 @@ def _rest_of_states(model: torch.nn.Module, known: Any) -> Iterator[None]:
         if any(states is piece for piece in cut.values()):
             return states
         if id(states) not in cut:
-            cut[id(states)] = states[:, known:]
+            cut[id(states)] = states[:, known:].contiguous()  # as the encoder gives them: some models take views
         return cut[id(states)]
 
     def hook(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
