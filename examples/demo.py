@@ -96,7 +96,7 @@ def tell_a_few_lines() -> bool:
 
     from modelport.cli import main as command
 
-    print("\nA small language model of our own (examples/teller): 2.4 million parameters, trained on old books")
+    print("\nA small language model of our own (examples/teller): 4.9 million parameters, trained on old books")
     model = AutoModelForCausalLM.from_pretrained(TELLER).eval()
     tokenizer = AutoTokenizer.from_pretrained(TELLER)
     with tempfile.TemporaryDirectory() as name:

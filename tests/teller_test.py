@@ -26,7 +26,7 @@ HELD_OUT = (
     '"That was it," said Holmes, nodding approvingly; "I have no doubt of it. But have you never been prosecuted for'
     ' begging?"',
 )
-MOST_PERPLEXITY = 150.0
+MOST_PERPLEXITY = 80.0
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,17 @@ struct Repeated {
   shape::Int times;
 };
 
+/// The node that made what an argument is, or is all of: models write `x[:, :, None, :, :]`, and a
+/// cache's length may be nothing, so that its slice stays in the graph.
+const ir::Node* made_whole_by(const Match& match, const ir::Node& node, std::string_view argument,
+                              std::string_view op) {
+  const ir::Node* slice = match.made_by(node, argument, "aten.slice.Tensor");
+  const auto whole = slice == nullptr ? std::nullopt : match.value(*slice, "self");
+  const bool takes_all = whole && match.number(*slice, "start").value_or(0) == 0 &&
+                         match.type(*whole).shape == match.type(slice->results[0]).shape;
+  return takes_all ? made_whole_by(match, *slice, "self", op) : match.made_by(node, argument, op);
+}
+
 /// reshape(expand(unsqueeze(heads, 2), [b, h, times, s, d]), [b, h * times, s, d])
 std::optional<Repeated> repeated(const Match& match, ir::ValueId id) {
   const ir::Node* merged = match.made_by(id, "aten.reshape");
@@ -18,7 +29,7 @@ std::optional<Repeated> repeated(const Match& match, ir::ValueId id) {
   const ir::Node* grown =
       merged == nullptr ? nullptr : match.made_by(*merged, "self", "aten.expand");
   const ir::Node* opened =
-      grown == nullptr ? nullptr : match.made_by(*grown, "self", "aten.unsqueeze");
+      grown == nullptr ? nullptr : made_whole_by(match, *grown, "self", "aten.unsqueeze");
   const auto heads = opened == nullptr ? std::nullopt : match.value(*opened, "self");
   if (!heads || match.type(*heads).shape.size() != 4 || match.number(*opened, "dim") != 2.0)
     return std::nullopt;

@@ -145,6 +145,22 @@ TEST_CASE("attention repeats key heads itself") {
       "f32[b, 4, s, 8]\n");
 }
 
+TEST_CASE("attention repeats the key heads of a cache that may be empty") {
+  const std::string text =
+      "graph g(%q: f32[b, 4, s, 8], %k: f32[b, 2, p + s, 8])\n"
+      "  where b in 1.. = 2, s in 1.. = 3, p in 0.. = 2\n{\n"
+      "  %1 = aten.unsqueeze(self=%k, dim=2) : f32[b, 2, 1, p + s, 8]\n"
+      "  %2 = aten.slice.Tensor(self=%1, dim=3, start=0, end=9223372036854775807) : "
+      "f32[b, 2, 1, p + s, 8]\n"
+      "  %3 = aten.expand(self=%2, size=[b, 2, 2, p + s, 8]) : f32[b, 2, 2, p + s, 8]\n"
+      "  %4 = aten.reshape(self=%3, shape=[b, 4, p + s, 8]) : f32[b, 4, p + s, 8]\n"
+      "  %5 = aten.scaled_dot_product_attention(query=%q, key=%4, value=%4) : f32[b, 4, s, 8]\n"
+      "  return y = %5\n}\n";
+  CHECK(after(fuse_grouped_attention, text) ==
+        "  %1 = aten.scaled_dot_product_attention(query=%q, key=%k, value=%k, enable_gqa=true) : "
+        "f32[b, 4, s, 8]\n");
+}
+
 TEST_CASE("a rotation of queries is one operator, and reads half of each table") {
   const std::string text =
       "graph g(%x: f32[b, 4, s, 8], %f: f32[1, s, 4])\n  where b in 1.. = 2, s in 1.. = 3\n{\n"
