@@ -273,7 +273,7 @@ def main() -> int:
     requirements = Requirements()
     tiny(options.quick, requirements)
     if not options.quick:
-        with tempfile.TemporaryDirectory(dir=".") as name:
+        with tempfile.TemporaryDirectory(dir="build") as name:
             folder = Path(name).resolve()
             checkpoint = folder / "checkpoint"
             in_own_process("checkpoint", checkpoint)

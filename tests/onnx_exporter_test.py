@@ -9,7 +9,14 @@ from typing import Any
 import onnx
 import pytest
 import torch
-from transformers import BertConfig, BertModel, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    BertConfig,
+    BertModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    SwitchTransformersConfig,
+    SwitchTransformersModel,
+)
 
 import modelport
 from modelport.exporters.onnx_session import quiet_session
@@ -63,6 +70,23 @@ def test_inputs_outputs_and_axes_have_the_names_that_people_know(bert: BertModel
 def test_a_cache_goes_out_as_present(llama: LlamaForCausalLM) -> None:
     names = export(llama).output_names
     assert names[:3] == ["logits", "present.0.key", "present.0.value"]
+
+
+def test_a_flag_that_is_given_reaches_parts_that_have_a_config_of_their_own() -> None:
+    config = SwitchTransformersConfig(
+        vocab_size=99,
+        d_model=32,
+        d_kv=8,
+        d_ff=32,
+        num_heads=4,
+        num_layers=1,
+        num_decoder_layers=1,
+        num_sparse_encoder_layers=0,
+        num_sparse_decoder_layers=0,
+    )
+    inputs = IDS | {"decoder_input_ids": torch.randint(5, 90, (2, 3)), "use_cache": False}
+    program = export(SwitchTransformersModel(config).eval(), inputs)
+    assert program.output_names == ["last_hidden_state", "encoder_last_hidden_state"]
 
 
 def test_names_can_be_changed(bert: BertModel) -> None:

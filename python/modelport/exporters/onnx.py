@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.metadata
 import json
@@ -60,7 +61,7 @@ class OnnxExporter(HfExporter):
             model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
             inputs = inputs if dtype is None else in_dtype(inputs, dtype)
             with apply_patches("onnx"), config_flags(model, flags):
-                captured = capture(model, inputs, **options)
+                captured = capture(model, {**inputs, **flags}, **options)  # a part's own config may say otherwise
         if dtype is not None:
             captured.origin = {"dtype": short_name(dtype)}
         program = OnnxProgram(captured, config, opset)
@@ -143,6 +144,13 @@ class OnnxProgram:
         names = (self._input_names, self._output_names, self._axes)
         program = self.captured.unread_program
         return core.lower_onnx(program, self.opset, self.config.optimize, *names, keep_weights=keep_weights)
+
+    def renamed(self, names: Mapping[str, str]) -> OnnxProgram:
+        """The same program, in which these inputs and outputs have other names."""
+        asked = self.config.names or {}
+        before = {now: ours for ours, now in asked.items()}
+        asked = asked | {before.get(now, now): name for now, name in names.items()}
+        return OnnxProgram(self.captured, dataclasses.replace(self.config, names=asked), self.opset)
 
     @property
     def input_names(self) -> list[str]:
