@@ -149,6 +149,22 @@ def test_initializers_can_be_inputs_too(bert: BertModel) -> None:
     assert "embeddings.word_embeddings.weight" in names
 
 
+def test_complex_weights_are_stored_as_pairs() -> None:
+    class Turned(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("turns", torch.randn(8, 4, dtype=torch.complex64), persistent=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            turned = torch.view_as_complex(x.unflatten(-1, (-1, 2))) * self.turns
+            return torch.view_as_real(turned).flatten(2)
+
+    model = Turned().eval()
+    program = export(model, {"x": torch.randn(2, 8, 8)})
+    larger = torch.randn(5, 8, 8)
+    torch.testing.assert_close(program(x=larger)[0], model(larger))
+
+
 def test_tied_weights_are_stored_once(bert: BertModel, tmp_path: Path) -> None:
     config = LlamaConfig(
         vocab_size=999, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=64

@@ -45,10 +45,7 @@ class Lowering {
 
   ir::Graph run() {
     for (const ir::ValueId id : source_.inputs) add_input(id);
-    for (const ir::ValueId id : source_.weights) {
-      const ir::Value& weight = source_.value(id);
-      value_of_[id.index] = target_.add_weight(weight.name, weight.tensor(), weight.weight_kind);
-    }
+    for (const ir::ValueId id : source_.weights) add_weight(id);
     for (const ir::Node& node : source_.nodes()) lower_node(node);
     problems_.throw_if_any();
     for (const ir::Output& output : source_.outputs) {
@@ -68,19 +65,28 @@ class Lowering {
     const auto* type = std::get_if<ir::TensorType>(&input.type);
     const ir::TensorType own =
         type != nullptr ? *type : ir::TensorType{number_dtype(input.type), {}};
-    const bool complex = is_complex(own.dtype);
-    ir::TensorType given = own;
-    if (complex) {
-      given.dtype = ops::to_real(own.dtype);
-      given.shape.push_back(2);
-    }
-    const ir::ValueId value = target_.add_input(input.name, given);
-    value_of_[id.index] = complex ? lower_.from_pairs(value) : value;
+    const ir::ValueId value = target_.add_input(input.name, as_stored(own));
+    value_of_[id.index] = is_complex(own.dtype) ? lower_.from_pairs(value) : value;
     if (type == nullptr) {
       lower_.numbers().learn_number(std::get<ir::ScalarType>(input.type), value);
     } else {
       lower_.numbers().learn_sizes(value, own.shape);
     }
+  }
+
+  void add_weight(ir::ValueId id) {
+    const ir::Value& weight = source_.value(id);
+    const ir::ValueId value =
+        target_.add_weight(weight.name, as_stored(weight.tensor()), weight.weight_kind);
+    value_of_[id.index] = is_complex(weight.tensor().dtype) ? lower_.from_pairs(value) : value;
+  }
+
+  /// Complex numbers lie in memory as pairs of reals, which is how the target takes them.
+  static ir::TensorType as_stored(ir::TensorType type) {
+    if (!is_complex(type.dtype)) return type;
+    type.dtype = ops::to_real(type.dtype);
+    type.shape.push_back(2);
+    return type;
   }
 
   static Dtype number_dtype(const ir::Type& type) {

@@ -7,6 +7,16 @@
 #include "base/error.h"
 
 namespace modelport::weights {
+namespace {
+
+/// What the bytes are to a reader that asks for `wanted`: complex numbers are pairs of reals to one
+/// that asks for reals.
+Dtype stored_as(Dtype own, Dtype wanted) {
+  if (!is_complex(own) || is_complex(wanted)) return own;
+  return own == Dtype::c64 ? Dtype::f32 : Dtype::f64;
+}
+
+}  // namespace
 
 Dtype dtype_as(const Weight& weight, std::optional<Dtype> floats) {
   return floats && can_convert(weight.dtype) ? *floats : weight.dtype;
@@ -15,13 +25,14 @@ Dtype dtype_as(const Weight& weight, std::optional<Dtype> floats) {
 ConversionCounts stream(const Weight& weight, Dtype dtype, Sink& sink) {
   constexpr std::size_t kPiece = std::size_t{4} << 20;  // a multiple of every element size
   const Contents held = weight.contents();
+  const Dtype own = stored_as(weight.dtype, dtype);
   ConversionCounts counts;
   for (std::size_t begin = 0; begin < held.bytes.size(); begin += kPiece) {
     const auto piece = held.bytes.subspan(begin, std::min(kPiece, held.bytes.size() - begin));
-    if (dtype == weight.dtype) {
+    if (dtype == own) {
       sink.write(piece);
     } else {
-      counts += convert_to(sink, weight.dtype, piece, dtype);
+      counts += convert_to(sink, own, piece, dtype);
     }
     if (weight.file) weight.file->forget(piece);
   }
