@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 EXPECTED: dict[str, str] = {
-    "big_bird": "the model draws the plan of its sparse blocks in Python, for one length",
     "funnel": "the model pins axis 1 of input_ids",
     "llama with a static cache": "the state has plain numbers inside, and torch compares them with the example's",
     "mamba with a state": "the state has plain numbers inside, and torch compares them with the example's",

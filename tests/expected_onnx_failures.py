@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 EXPECTED: dict[str, str] = {
-    "big_bird": "the model draws the plan of its sparse blocks in Python, for one length",
     "funnel": "the model pins axis 1 of input_ids",
     "longt5": "the model pins seq//4 == 1",
     "dac": "ill-conditioned: eager float32 differs from eager float64 by more than the tolerance",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -39,6 +40,40 @@ def test_min_of_a_size_is_an_expression() -> None:
     graph = captured(function, torch.randn(9, 2))
     assert_same(graph, function, torch.randn(3, 2))
     assert_same(graph, function, torch.randn(20, 2))
+
+
+def test_an_array_of_zeros_for_a_size_is_a_tensor_and_numpy_is_numpy_again_afterwards() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        rows = [np.zeros((x.shape[0] // 2, 3), dtype=np.int64) for _ in range(2)]
+        return x[torch.tensor(np.stack(rows, axis=0))]
+
+    graph = captured(function, torch.randn(6, 2))
+    assert_same(graph, function, torch.randn(11, 2))
+    assert np.zeros(2).shape == (2,) and type(np).__name__ == "module"
+
+
+@pytest.mark.parametrize("example", [8, 9])
+def test_a_model_that_pads_to_whole_blocks_where_it_must_is_one_graph_for_every_length(example: int) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        padding = (4 - x.shape[1] % 4) % 4
+        if padding > 0:
+            x = torch.nn.functional.pad(x, (0, padding))
+        summed = x.unflatten(1, (-1, 4)).cumsum(1).flatten(1)
+        return summed[:, :-padding] if padding > 0 else summed
+
+    graph = captured(function, torch.randn(3, example))
+    for length in (4, 5, 7, 16, 18):
+        assert_same(graph, function, torch.randn(2, length))
+
+
+def test_a_condition_whose_sides_compute_something_else_is_kept() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.shape[0] % 2 == 0 else x - 1
+
+    graph = captured(function, torch.randn(4))
+    assert_same(graph, function, torch.randn(6))
+    with pytest.raises(modelport.ExportError, match="E0304"):
+        graph.run(torch.randn(5))
 
 
 def test_a_range_over_blocks_pins_the_number_of_blocks_and_not_the_size() -> None:

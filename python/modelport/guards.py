@@ -12,27 +12,53 @@ from typing import Any
 import torch
 
 from .captured import Captured
+from .capturing import Trial, capture_once
 from .dynamic import Axes
 from .model_state import state_of
 from .structure import Flat, flatten, unflatten
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
+_CONDITIONS = 4  # of a model that are tried: each may cost two captures
 
 
 def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
     for below in (True, False):
         captured = _tested_on_one_side(model, captured, axes, _narrowed(captured, below))
+    tried: set[tuple[str, int]] = set()
+    while len(tried) < _CONDITIONS and (left := set(captured.program.sizes_against()) - tried):
+        against = min(left)
+        tried.add(against)
+        captured = _freed(model, captured, axes, *against)
+    return captured
+
+
+def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> Captured:
+    """Without a condition that narrows no range (`seq % 16 == 0`, and a branch without padding), if one graph is right
+    where it holds and where it does not."""
+    other = _capture_at(model, captured, axes, {name: size}, Trial.NONE)
+    if other is None or _pinned(other, {name: size}):
+        return captured
+    dim = next(dim for dim in captured.program.dims() if dim["name"] == name)
+    further = [at for at in (2 * dim["hint"], 2 * dim["hint"] + 1) if dim["hi"] is None or at <= dim["hi"]]
+    tests = [captured.inputs, other.inputs, *(_resized(captured, {name: at}) for at in further)]
+    for graph, against in ((captured, size), (other, dim["hint"])):
+        program = graph.program.copy()
+        program.drop_conditions({name: against})
+        _within(program, captured.program)
+        freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
+        if all(right_at(model, freed, inputs, {}) for inputs in tests):
+            return freed
     return captured
 
 
 def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: dict[str, int]) -> Captured:
     if not narrowed:
         return captured
-    other = _capture_at(model, captured, axes, narrowed, kept=False)
-    if other is not None and captured.program.same_as(other.program):
+    other = _capture_at(model, captured, axes, narrowed, Trial.COMPARED)
+    if other is not None and not _pinned(other, narrowed) and captured.program.same_as(other.program):
         return _widened(captured, narrowed)
     for name, size in narrowed.items():
-        other = _capture_at(model, captured, axes, {name: size}, kept=True)
+        other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
         captured = _decided(model, captured, other, {name: size})
     return captured
 
@@ -53,11 +79,9 @@ def _narrowed(captured: Captured, below: bool) -> dict[str, int]:
     return sizes
 
 
-def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int], *, kept: bool) -> Captured | None:
-    from .capturing import Trial, capture_once
-
+def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int], trial: Trial) -> Captured | None:
     try:
-        return capture_once(model, _resized(captured, sizes), axes, trial=Trial.KEPT if kept else Trial.COMPARED)
+        return capture_once(model, _resized(captured, sizes), axes, trial=trial)
     except Exception:  # the model itself does not run at this size: the guard is real
         return None
 
@@ -81,12 +105,20 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict
     if other is None:
         return captured
     further = _further(captured, sizes)
-    if captured.program.same_as(other.program) or _serves(model, captured, other.inputs, sizes, further):
+    # Where the model settled for one size, the graphs were compared there, and a range that opens upwards has others.
+    same = captured.program.same_as(other.program) and not (further and _pinned(other, sizes))
+    if same or _serves(model, captured, other.inputs, sizes, further):
         return _widened(captured, sizes)
-    if _serves(model, other, captured.inputs, sizes, further):
+    if _serves(model, other, captured.inputs, sizes, further) and _right_where_others_grow(
+        model, other, captured, sizes
+    ):
         _keep_ranges(other.program, captured.program)
         return _widened(Captured(other.program, captured.inputs, other.outputs, other.in_graph), sizes)
     return captured
+
+
+def _pinned(captured: Captured, sizes: dict[str, int]) -> bool:
+    return not sizes.keys().isdisjoint(captured.program.replacements())
 
 
 def _keep_ranges(program: Any, known: Any) -> None:
@@ -95,6 +127,16 @@ def _keep_ranges(program: Any, known: Any) -> None:
     for dim in program.dims():
         if dim["name"] in ranges:
             program.set_range(dim["name"], ranges[dim["name"]]["lo"], ranges[dim["name"]]["hi"])
+
+
+def _within(program: Any, known: Any) -> None:
+    """Sizes that both captures admit."""
+    ranges = {dim["name"]: dim for dim in known.dims() if not dim["from_data"]}
+    for dim in program.dims():
+        if dim["name"] in ranges:
+            first = ranges[dim["name"]]
+            ends = [end for end in (dim["hi"], first["hi"]) if end is not None]
+            program.set_range(dim["name"], max(dim["lo"], first["lo"]), min(ends, default=None))
 
 
 def _further(captured: Captured, sizes: dict[str, int]) -> dict[str, int]:
@@ -107,6 +149,30 @@ def _serves(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int],
     if not right_at(model, captured, inputs, sizes):
         return False
     return not further or right_at(model, captured, _resized(captured, further), sizes | further)
+
+
+def _right_where_others_grow(model: Any, other: Captured, captured: Captured, sizes: dict[str, int]) -> bool:
+    """A table that a long text made anew is long enough for this text alone: not with a past before it. So the graph
+    from the other side has to be right with the other sizes larger, too, where the model itself runs."""
+    dims = [dim for dim in captured.program.dims() if not dim["from_data"] and dim["name"] not in sizes]
+    larger = {dim["name"]: 2 * dim["hint"] + 1 for dim in dims if dim["hi"] is None or dim["hi"] > 2 * dim["hint"]}
+    if not larger:
+        return True
+    inputs = _resized(captured, larger)
+    return not _runs(model, inputs) or right_at(model, other, inputs, sizes)
+
+
+def _runs(model: Any, inputs: Flat) -> bool:
+    state = state_of(model if isinstance(model, torch.nn.Module) else None)
+    rng = torch.get_rng_state()
+    try:
+        with torch.no_grad(), state.unchanged(lambda _tensor: None):
+            model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))
+    except Exception:
+        return False
+    finally:
+        torch.set_rng_state(rng)
+    return True
 
 
 def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:

@@ -273,7 +273,7 @@ _REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.SymInt, "__hash__", _symbol_hash),
     (torch.SymFloat, "__hash__", _symbol_hash),
     (torch.SymInt, "__int__", _noted("int")),
-    (torch.SymInt, "__index__", _noted("range")),
+    (torch.SymInt, "__index__", _noted("range", "np")),
     (torch.SymFloat, "__int__", _noted("int")),
     (torch.Tensor, "__int__", _noted("int")),
     (torch.Tensor, "__len__", _noted("len")),

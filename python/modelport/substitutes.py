@@ -1,6 +1,6 @@
-"""`int(...)`, `len(...)`, `range(...)`, `list(...)`, `min(...)` and `max(...)` of symbols in model code.
+"""`int`, `len`, `range`, `list`, `min`, `max` and `np.zeros` of symbols in model code.
 
-Python insists that these give plain numbers, so a symbol that passes through them is pinned to its value in the
+Python and numpy insist on plain numbers there, so a symbol that passes through them is pinned to its value in the
 example. The modules of model code that do this are remembered, and the model is captured again with substitutes among
 the globals of those modules, which leave a symbol a symbol."""
 
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 
 from ._modelport import concerns_graph, is_recording, read_number
@@ -37,7 +38,7 @@ def note_use(*names: str, depth: int = 2) -> None:
     scope = frame.f_globals
     module = scope.get("__name__")
     for name in names:
-        if isinstance(module, str) and name in frame.f_code.co_names and name not in scope:
+        if isinstance(module, str) and name in frame.f_code.co_names and scope.get(name) is _ORIGINALS.get(name):
             _known[module, name] = scope
 
 
@@ -54,7 +55,14 @@ def installed(wanted: frozenset[Use]) -> Iterator[None]:
             for use in wanted:
                 _installed[use] -= 1
                 if _installed[use] == 0:
-                    _known[use].pop(use[1], None)
+                    _put_back(_known[use], use[1])
+
+
+def _put_back(scope: dict[str, Any], name: str) -> None:
+    if name in _ORIGINALS:
+        scope[name] = _ORIGINALS[name]
+    else:
+        scope.pop(name, None)  # a builtin
 
 
 class _LikeBuiltin(type):
@@ -141,6 +149,27 @@ def _chosen(name: str) -> Callable[..., Any]:
     return choose
 
 
+class _Numpy:
+    """numpy, with tensors for arrays whose sizes are symbols."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def zeros(self, shape: Any, dtype: Any = float, **options: Any) -> Any:
+        sizes = shape if isinstance(shape, tuple | list) else (shape,)
+        if options or not any(isinstance(size, torch.SymInt) for size in sizes):
+            return np.zeros(shape, dtype, **options)
+        return torch.zeros(tuple(sizes), dtype=torch.from_numpy(np.zeros(0, dtype)).dtype)
+
+    def stack(self, arrays: Any, axis: int = 0, **options: Any) -> Any:
+        arrays = builtins.list(arrays)
+        if options or not any(isinstance(array, torch.Tensor) for array in arrays):
+            return np.stack(arrays, axis, **options)
+        return torch.stack(arrays, axis)
+
+
+# Names that stand for something in a module already, and for what.
+_ORIGINALS: dict[str, Any] = {"np": np}
 _SUBSTITUTES: dict[str, Callable[..., Any]] = {
     "int": _Int,
     "len": _len_of,
@@ -148,4 +177,5 @@ _SUBSTITUTES: dict[str, Callable[..., Any]] = {
     "list": _List,
     "min": _chosen("min"),
     "max": _chosen("max"),
+    "np": _Numpy(),
 }

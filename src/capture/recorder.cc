@@ -172,6 +172,7 @@ void Recorder::record() {
     if (as_traced(target) == nullptr && !session_.knows(target)) session_.promote(target);
   }
   args = node_arguments(session_, facts_, op_.schema(), operands_);
+  if (facts_.name == "aten.slice.Tensor") count_from_front(args);
   const std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
   for (const std::size_t index : facts_.written) session_.before_write(real[index].toTensor());
   if (const auto shortcut = result_without_data(args, real)) return push_results({*shortcut});

@@ -77,6 +77,23 @@ std::vector<ir::NamedArg> Recorder::in_memory_order(std::vector<ir::NamedArg> ar
   return args;
 }
 
+void Recorder::count_from_front(std::vector<ir::NamedArg>& args) {
+  const std::vector<Int>* sizes = nullptr;
+  std::int64_t axis = 0;
+  for (ir::NamedArg& named : args) {
+    if (const auto* self = named.arg.get<ir::ValueId>())
+      sizes = &session_.graph().value(*self).tensor().shape;
+    const auto* number = named.arg.get<Int>();
+    if (number == nullptr || sizes == nullptr || sizes->empty()) continue;
+    if (named.name == "dim") {
+      axis = number->constant().value_or(0);
+      if (axis < 0) axis += static_cast<std::int64_t>(sizes->size());
+    } else if (!number->is_constant() && session_.dims().hint(*number) < 0) {
+      named.arg = {*number + sizes->at(static_cast<std::size_t>(axis))};
+    }
+  }
+}
+
 void Recorder::read_number() {
   const at::Tensor& self = tensor_operand(0);
   const at::Tensor real = session_.real_of(self);

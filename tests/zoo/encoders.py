@@ -128,7 +128,7 @@ ROWS = [
         {**TINY, "attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1,
          "max_position_embeddings": 128},
         ids,
-        (Size(3, seq=30), Size(4, seq=36), Size(2, seq=26)),
+        (Size(3, seq=30), Size(4, seq=36), Size(2, seq=27)),
     ),
     Row(
         "perceiver",

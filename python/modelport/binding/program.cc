@@ -2,6 +2,9 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <set>
+
 #include "ir/text.h"
 #include "ir/verify.h"
 
@@ -86,6 +89,57 @@ std::vector<std::vector<std::int64_t>> input_sizes(
   return sizes;
 }
 
+shape::Values example_values(const Program& program) {
+  shape::Values values;
+  for (const shape::Dim& dim : program.graph.dims) values.ints[dim.name] = dim.hint;
+  return values;
+}
+
+/// The size nearest to the example's, within its range, at which a condition on that size alone
+/// does not hold.
+std::optional<std::int64_t> size_against(const shape::Bool& condition, const shape::Dim& dim) {
+  constexpr std::int64_t kNear = 64;
+  shape::Values values;
+  for (std::int64_t away = 1; away <= kNear; ++away) {
+    for (const std::int64_t size : {dim.hint + away, dim.hint - away}) {
+      if (size < dim.range.lo || size > dim.range.hi) continue;
+      values.ints[dim.name] = size;
+      if (!shape::evaluate(condition, values)) return size;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Symbols of the inputs that some condition besides their ranges concerns, and no other symbol,
+/// each with a size that breaks it.
+std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& program) {
+  std::vector<std::pair<std::string, std::int64_t>> found;
+  for (const shape::Guard& guard : program.graph.guards) {
+    std::set<std::string, std::less<>> symbols;
+    shape::collect_symbols(guard.condition, symbols);
+    for (const shape::Dim& dim : program.graph.dims) {
+      if (dim.from_data || symbols.size() != 1 || !symbols.contains(dim.name)) continue;
+      if (const auto size = size_against(guard.condition, dim)) found.emplace_back(dim.name, *size);
+    }
+  }
+  return found;
+}
+
+/// Forgets the conditions that do not hold where some symbols have other sizes than in the example.
+void drop_conditions(Program& program, const std::map<std::string, std::int64_t>& changed) {
+  shape::Values values = example_values(program);
+  for (const auto& [symbol, size] : changed) values.ints[symbol] = size;
+  const auto broken = [&](const shape::Guard& guard) {
+    std::set<std::string, std::less<>> symbols;
+    shape::collect_symbols(guard.condition, symbols);
+    const bool known = std::ranges::all_of(
+        symbols, [&](const auto& symbol) { return values.ints.contains(symbol); });
+    return known && !shape::evaluate(guard.condition, values);
+  };
+  std::erase_if(program.graph.guards, broken);
+  std::erase_if(program.guards, broken);
+}
+
 /// Whether two captures gave the same program, with the symbols unified that either of them
 /// unified.
 bool same_where_both_hold(const Program& a, const Program& b) {
@@ -94,6 +148,9 @@ bool same_where_both_hold(const Program& a, const Program& b) {
   ir::Graph second = b.graph;
   first.substitute(b.replacements);
   second.substitute(a.replacements);
+  // What one of them put in a symbol's place may have symbols that the other replaced.
+  first.substitute(a.replacements);
+  second.substitute(b.replacements);
   return ir::same_program(first, second);
 }
 
@@ -183,6 +240,8 @@ void bind_program(py::module_& module) {
            })
       .def("copy", [](const Program& self) { return std::make_shared<Program>(self); })
       .def("input_sizes", &input_sizes)
+      .def("sizes_against", &sizes_against)
+      .def("drop_conditions", &drop_conditions)
       .def("run", &run);
   module.def("parse_graph", [](const std::string& text) {
     auto program = std::make_shared<Program>();
