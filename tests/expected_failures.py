@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 EXPECTED: dict[str, str] = {
-    "funnel": "the model pins axis 1 of input_ids",
     "llama with a static cache": "the state has plain numbers inside, and torch compares them with the example's",
     "mamba with a state": "the state has plain numbers inside, and torch compares them with the example's",
     "bart with a cache": "the state has plain numbers inside, and torch compares them with the example's",
-    "longt5": "the model pins seq//4 == 1",
     "swin": "the model pins width//4 >= height//4",
     "donut_swin": "the model pins width//4 >= height//4",
     "flava": "its config asks for a loss (return_loss)",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 EXPECTED: dict[str, str] = {
-    "funnel": "the model pins axis 1 of input_ids",
-    "longt5": "the model pins seq//4 == 1",
     "dac": "ill-conditioned: eager float32 differs from eager float64 by more than the tolerance",
     "univnet": "ill-conditioned: eager float32 differs from eager float64 by more than the tolerance",
     "clipseg": "ill-conditioned: eager float32 differs from eager float64 by more than the tolerance",

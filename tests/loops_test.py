@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import modelport
-from modelport import packed_items, scans, vision_positions
+from modelport import packed_items, progressions, scans, vision_positions
 
 
 def captured(function: Any, *tensors: torch.Tensor) -> modelport.Captured:
@@ -74,6 +74,36 @@ def test_a_condition_whose_sides_compute_something_else_is_kept() -> None:
     assert_same(graph, function, torch.randn(6))
     with pytest.raises(modelport.ExportError, match="E0304"):
         graph.run(torch.randn(5))
+
+
+def test_a_list_of_positions_stays_open_while_only_its_ends_and_its_length_matter() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        places = list(range(x.shape[0]))
+        pooled = [-1] + places[1:-1][::2]  # noqa: RUF005  (as a model writes it)
+        distances = torch.arange(2 * len(pooled), pooled[0] - places[-1] - 1, -1)
+        return x.sum() + distances * pooled[-1] + pooled[1]
+
+    graph = captured(function, torch.randn(9))
+    for length in (6, 7, 12):
+        assert_same(graph, function, torch.randn(length))
+
+
+@pytest.mark.parametrize("first", [[], [7], [7, 8, 9]])
+@pytest.mark.parametrize("part", [slice(1, None), slice(1, -1), slice(None, None, 2), slice(2, -2, 3), slice(0, 2)])
+def test_parts_of_a_progression_are_those_of_the_list(first: list[int], part: slice) -> None:
+    for count in range(1, 6):
+        numbers = progressions.Progression(tuple(first), 10, 2, count, lambda _name: None)
+        plain = [*first, *range(10, 10 + 2 * count, 2)]
+        assert list(numbers[part]) == plain[part]
+        assert [numbers[-1], numbers[0], len(numbers)] == [plain[-1], plain[0], len(plain)]
+
+
+def test_as_many_classes_as_a_size_has_stay_open() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.one_hot(torch.arange(3), x.shape[0] + 3) * x.sum()
+
+    graph = captured(function, torch.randn(4))
+    assert_same(graph, function, torch.randn(7))
 
 
 def test_a_range_over_blocks_pins_the_number_of_blocks_and_not_the_size() -> None:

@@ -61,4 +61,4 @@ def test_the_graph_and_the_archive_compute_what_the_model_computes(row: Any, tmp
 def test_the_list_of_expected_failures_is_short_and_names_rows_that_exist() -> None:
     names = {str(row) for row in ROWS}
     assert set(EXPECTED) <= names
-    assert len(EXPECTED) <= 12  # of 278 rows; only ever lowered
+    assert len(EXPECTED) <= 9  # of 278 rows; only ever lowered

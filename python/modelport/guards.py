@@ -18,17 +18,15 @@ from .model_state import state_of
 from .structure import Flat, flatten, unflatten
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
-_CONDITIONS = 4  # of a model that are tried: each may cost two captures
+_CONDITIONS = 2  # sizes at most that are tried for them: each costs a capture and some runs of the model
 
 
 def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
     for below in (True, False):
         captured = _tested_on_one_side(model, captured, axes, _narrowed(captured, below))
-    tried: set[tuple[str, int]] = set()
-    while len(tried) < _CONDITIONS and (left := set(captured.program.sizes_against()) - tried):
-        against = min(left)
-        tried.add(against)
-        captured = _freed(model, captured, axes, *against)
+    against = sorted(set(captured.program.sizes_against()))
+    for name, size in against if len(against) <= _CONDITIONS else ():
+        captured = _freed(model, captured, axes, name, size)
     return captured
 
 
@@ -40,13 +38,13 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
         return captured
     dim = next(dim for dim in captured.program.dims() if dim["name"] == name)
     further = [at for at in (2 * dim["hint"], 2 * dim["hint"] + 1) if dim["hi"] is None or at <= dim["hi"]]
-    tests = [captured.inputs, other.inputs, *(_resized(captured, {name: at}) for at in further)]
-    for graph, against in ((captured, size), (other, dim["hint"])):
+    beyond = [_resized(captured, {name: at}) for at in further]
+    for graph, against, inputs in ((captured, size, other.inputs), (other, dim["hint"], captured.inputs)):
         program = graph.program.copy()
         program.drop_conditions({name: against})
         _within(program, captured.program)
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
-        if all(right_at(model, freed, inputs, {}) for inputs in tests):
+        if all(right_at(model, freed, at, {}) for at in (inputs, *beyond)):
             return freed
     return captured
 

@@ -187,6 +187,17 @@ def _plain_causal(original: Callable[..., Any]) -> Callable[..., Any]:
     return scaled_dot_product_attention
 
 
+def _open_one_hot(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The number of classes is a plain number in torch's schema: a symbol would be pinned."""
+
+    def one_hot(tensor: Any, num_classes: Any = -1) -> Any:
+        if not isinstance(num_classes, torch.SymInt):
+            return original(tensor, num_classes)
+        return (tensor.unsqueeze(-1) == torch.arange(num_classes, device=tensor.device)).to(torch.int64)
+
+    return one_hot
+
+
 def _tensor_of_symbols(original: Callable[..., Any]) -> Callable[..., Any]:
     """`torch.tensor([batch, 4])` would read the symbols' values; it becomes a stack of scalars instead."""
 
@@ -283,6 +294,7 @@ _REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (torch.SymFloat, "__trunc__", _float_trunc),
     (torch.SymFloat, "__round__", _float_round),
     (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),
+    (torch.nn.functional, "one_hot", _open_one_hot),
     (torch, "tensor", _tensor_of_symbols),
     (torch, "as_tensor", _as_tensor_of_symbols),
     (torch, "linspace", _linspace_of_symbols),

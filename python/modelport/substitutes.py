@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from ._modelport import concerns_graph, is_recording, read_number
+from .progressions import Progression
 from .rolled import Rows, is_rolling
 
 Use = tuple[str, str]  # a module and the name of a builtin that it calls on symbols
@@ -106,6 +107,8 @@ class _Int(metaclass=_LikeBuiltin):
 
 
 def _list_of(value: Any) -> Any:
+    if isinstance(value, Progression):
+        return value
     return Rows(value) if is_rolling(value) else builtins.list(value)
 
 
@@ -117,14 +120,16 @@ class _List(metaclass=_LikeBuiltin):
 def _len_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dim() > 0 and is_recording():
         return value.shape[0]
-    return builtins.len(value)
+    return value.length if isinstance(value, Progression) else builtins.len(value)
 
 
 def _range_of(*bounds: Any) -> Any:
-    """The numbers, where a bound is a symbol: how many there are is pinned, the bounds are not."""
+    """The numbers, where a bound is a symbol: to go through them pins how many there are, and not the bounds."""
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     if not any(isinstance(bound, torch.SymInt) for bound in bounds):
         return builtins.range(*bounds)
-    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    if isinstance(step, builtins.int) and step > 0:
+        return Progression.of_range(start, stop, step, note_use)
     numbers = []
     forward = step > 0
     while start < stop if forward else start > stop:

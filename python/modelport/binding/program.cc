@@ -95,11 +95,18 @@ shape::Values example_values(const Program& program) {
   return values;
 }
 
-/// The size nearest to the example's, within its range, at which a condition on that size alone
-/// does not hold.
-std::optional<std::int64_t> size_against(const shape::Bool& condition, const shape::Dim& dim) {
+bool concerns_only(const shape::Guard& guard, const shape::Values& values) {
+  std::set<std::string, std::less<>> symbols;
+  shape::collect_symbols(guard.condition, symbols);
+  return std::ranges::all_of(symbols,
+                             [&](const auto& symbol) { return values.ints.contains(symbol); });
+}
+
+/// The size nearest to the example's, within its range, at which the condition does not hold while
+/// other sizes stay what they are.
+std::optional<std::int64_t> size_against(const shape::Bool& condition, const shape::Dim& dim,
+                                         shape::Values values) {
   constexpr std::int64_t kNear = 64;
-  shape::Values values;
   for (std::int64_t away = 1; away <= kNear; ++away) {
     for (const std::int64_t size : {dim.hint + away, dim.hint - away}) {
       if (size < dim.range.lo || size > dim.range.hi) continue;
@@ -110,16 +117,19 @@ std::optional<std::int64_t> size_against(const shape::Bool& condition, const sha
   return std::nullopt;
 }
 
-/// Symbols of the inputs that some condition besides their ranges concerns, and no other symbol,
-/// each with a size that breaks it.
+/// Symbols of the inputs that conditions besides their ranges concern, each with a size that breaks
+/// one of them.
 std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& program) {
+  const shape::Values values = example_values(program);
   std::vector<std::pair<std::string, std::int64_t>> found;
   for (const shape::Guard& guard : program.graph.guards) {
+    if (!concerns_only(guard, values)) continue;
     std::set<std::string, std::less<>> symbols;
     shape::collect_symbols(guard.condition, symbols);
     for (const shape::Dim& dim : program.graph.dims) {
-      if (dim.from_data || symbols.size() != 1 || !symbols.contains(dim.name)) continue;
-      if (const auto size = size_against(guard.condition, dim)) found.emplace_back(dim.name, *size);
+      if (dim.from_data || !symbols.contains(dim.name)) continue;
+      const auto size = size_against(guard.condition, dim, values);
+      if (size) found.emplace_back(dim.name, *size);
     }
   }
   return found;
@@ -130,11 +140,7 @@ void drop_conditions(Program& program, const std::map<std::string, std::int64_t>
   shape::Values values = example_values(program);
   for (const auto& [symbol, size] : changed) values.ints[symbol] = size;
   const auto broken = [&](const shape::Guard& guard) {
-    std::set<std::string, std::less<>> symbols;
-    shape::collect_symbols(guard.condition, symbols);
-    const bool known = std::ranges::all_of(
-        symbols, [&](const auto& symbol) { return values.ints.contains(symbol); });
-    return known && !shape::evaluate(guard.condition, values);
+    return concerns_only(guard, values) && !shape::evaluate(guard.condition, values);
   };
   std::erase_if(program.graph.guards, broken);
   std::erase_if(program.guards, broken);

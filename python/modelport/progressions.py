@@ -1,0 +1,73 @@
+"""`range(n)` and lists made of it, where n is a symbol.
+
+As long as model code asks for its ends, its length and parts of it, how many numbers there are stays open. Code that
+goes through them pins it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Progression:
+    """Some plain numbers, and then `count` more: start, start + step, …"""
+
+    first: tuple[Any, ...]
+    start: Any
+    step: int
+    count: Any
+    note_use: Callable[..., None]
+
+    @classmethod
+    def of_range(cls, start: Any, stop: Any, step: int, note_use: Callable[..., None]) -> Progression:
+        return cls((), start, step, torch.sym_max((stop - start + step - 1) // step, 0), note_use)
+
+    @property
+    def length(self) -> Any:
+        return self.count + len(self.first)
+
+    def __len__(self) -> int:
+        self.note_use("len")
+        return int(self.length)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.note_use("list")
+        yield from self.first
+        place = 0
+        while place < self.count:
+            yield self.start + place * self.step
+            place += 1
+
+    def __radd__(self, others: list[Any]) -> Progression:
+        return Progression((*others, *self.first), self.start, self.step, self.count, self.note_use)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return self._part(place)
+        if place < 0 and -place <= self.count:
+            return self.start + (self.count + place) * self.step
+        at = place if place >= 0 else self.length + place
+        if 0 <= at < len(self.first):
+            return self.first[at]
+        if not 0 <= at < self.length:
+            raise IndexError("list index out of range")
+        return self.start + (at - len(self.first)) * self.step
+
+    def _part(self, wanted: slice) -> Any:
+        begin, every = wanted.start or 0, wanted.step or 1
+        left_out = 0 if wanted.stop is None else -wanted.stop
+        if begin < 0 or every < 1 or left_out < 0:
+            return list(self)[wanted]
+        ahead = max(begin - len(self.first), 0)
+        count = self.count - ahead - left_out
+        if count < 0:  # the part ends among the plain numbers
+            return list(self)[wanted]
+        first = self.first[begin:]
+        skipped = -len(first) % every
+        start = self.start + (ahead + skipped) * self.step
+        rest = torch.sym_max((count - skipped + every - 1) // every, 0)
+        return Progression(first[::every], start, self.step * every, rest, self.note_use)
