@@ -84,10 +84,10 @@ test-torch: build
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
 test-python: build
-	$(PY) -m pytest -n $(JOBS) --ignore=tests/clients $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal --ignore=tests/clients $(PYTEST_ARGS)
 
 test-clients: build $(CLIENTS)/.packages
-	$(PY) -m pytest -n $(JOBS) $(PYTEST_ARGS) tests/clients
+	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) tests/clients
 
 # The install scripts of the packages would only fetch libraries for GPUs.
 $(CLIENTS)/.packages: $(VENV)/.system tests/clients/package.json

@@ -135,6 +135,27 @@ def test_a_guard_that_makes_no_difference_is_dropped() -> None:
     assert_runs(captured, function, (2, 1))
 
 
+def test_a_graph_that_is_right_at_the_next_size_alone_is_not_taken_for_right_beyond_it() -> None:
+    def uneven(x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] <= 6:
+            return x * x.shape[0]
+        return x * 7 if x.shape[0] == 7 else x * 100
+
+    captured = modelport.capture(uneven, (torch.ones(5),), dynamic=True)
+    assert next(dim["hi"] for dim in captured.program.dims()) == 6
+
+
+def test_a_size_of_zero_that_is_read_as_a_number_gives_the_same_graph() -> None:
+    def after_a_past(x: torch.Tensor, past: torch.Tensor) -> torch.Tensor:
+        start = 0 if past.numel() == 0 else past.shape[0]
+        return torch.cat([past, x]) + torch.arange(start, start + x.shape[0]).sum()
+
+    shapes = {"x": {0: "new"}, "past": {0: torch.export.Dim("past", min=0)}}
+    captured = modelport.capture(after_a_past, (torch.ones(3), torch.ones(4)), dynamic_shapes=shapes)
+    assert next(dim["lo"] for dim in captured.program.dims() if dim["name"] == "past") == 0
+    assert captured.run(x=torch.ones(3), past=torch.ones(0)).tolist() == [4.0, 4.0, 4.0]
+
+
 def test_a_guard_that_makes_a_difference_stays_and_names_its_line() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return x * 2 if x.shape[1] > 1 else x - 1

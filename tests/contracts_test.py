@@ -15,7 +15,9 @@ from zoo import ROWS
 
 import modelport
 from modelport.cli import main
-from modelport.contracts import CLIENTS, export_for_client, refuse_unknown, write_contract
+from modelport.contracts import CLIENTS, export_for_client, refuse_unknown, rewrite_parts, write_contract
+from modelport.contracts.layout import Graph
+from modelport.generation.prompts import for_generate
 
 IDS = {"input_ids": torch.tensor([[5, 6, 7, 8]])}
 
@@ -46,6 +48,8 @@ def read(file: Path) -> dict[str, Any]:
         ("genai", "BertForMaskedLM", "language models of one graph"),
         ("genai", "T5ForConditionalGeneration", "Whisper only"),
         ("genai", "LlavaForConditionalGeneration", "language models of one graph"),
+        ("transformers.js", "OlmoHybridForCausalLM", "it starts with a cache of past_conv.0.key and others"),
+        ("transformers.js", "GPTBigCodeForCausalLM", "it starts with a cache of past_key_values.0.key_value"),
         ("transformers.js", "DiffLlamaForCausalLM", "no class of this name"),
         ("transformers.js", "SamModel", "vision_encoder.onnx, prompt_encoder_mask_decoder.onnx, which are not written"),
         ("transformers.js", "BartModel", "encoder_model.onnx, decoder_model_merged.onnx, which are not written"),
@@ -120,6 +124,99 @@ def test_settings_that_genai_does_not_have_are_noted(tmp_path: Path) -> None:
     model = built("llama")
     model.generation_config.suppress_tokens = [7]
     assert any("suppress_tokens" in note for note in export_for_client("genai", model, IDS, tmp_path))
+
+
+def test_states_have_the_names_that_transformers_js_fills(tmp_path: Path) -> None:
+    model = built("granitemoehybrid")
+    export_for_client("transformers.js", model, IDS, tmp_path)
+    graph = Graph.read(tmp_path / "onnx/model.onnx")
+    caches = ["past_conv.0", "past_ssm.0", "past_key_values.1.key", "past_key_values.1.value"]
+    assert [name for name in graph.inputs if name.startswith("past")] == caches
+    assert list(graph.outputs)[1:] == ["present_conv.0", "present_ssm.0", "present.1.key", "present.1.value"]
+    assert read(tmp_path / "config.json")["layer_types"] == ["mamba", "attention"]
+    assert transformers.AutoConfig.from_pretrained(tmp_path).layer_types == model.config.layer_types
+    loaded = modelport.load(tmp_path)
+    want = model.generate(**IDS, max_new_tokens=8, do_sample=False)
+    assert loaded.generate(**IDS, max_new_tokens=8, do_sample=False).tolist() == want.tolist()
+
+
+def test_infinity_is_written_as_json_has_it(tmp_path: Path) -> None:
+    model = built("falcon_h1")
+    modelport.OnnxExporter().export_for_generation(model, IDS).save(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(model.config.to_diff_dict(), default=str))  # as in checkpoints
+    assert "Infinity]" in (tmp_path / "config.json").read_text()
+    with pytest.raises(modelport.ExportError, match=r"no first cache for past_recurrent\.0"):
+        write_contract("transformers.js", tmp_path, model.config)
+    export_for_client("transformers.js", model, IDS, tmp_path / "other")
+    json.loads((tmp_path / "other/config.json").read_text(), parse_constant=pytest.fail)
+    assert transformers.AutoConfig.from_pretrained(tmp_path / "other").time_step_limit[1] == float("inf")
+
+
+def test_a_cache_that_transformers_js_does_not_fill_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    model = built("falcon")
+    model.config.multi_query = True  # which stands for keys and values in one tensor there
+    with pytest.raises(modelport.ExportError, match=r"it starts with a cache of past_key_values\.0\.key_value"):
+        export_for_client("transformers.js", model, IDS, tmp_path / "falcon")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_config_inside_leaves_to_defaults_is_filled_in(tmp_path: Path) -> None:
+    model = built("llava")
+    inputs = next(row for row in ROWS if str(row) == "llava").inputs(0)
+    parts = modelport.OnnxExporter().export_for_generation(model, inputs)
+    parts.save(tmp_path)
+    rewrite_parts("transformers.js", tmp_path, model, inputs)
+    there = read(tmp_path / "config.json")
+    there["text_config"] = {"model_type": "llama"}
+    (tmp_path / "config.json").write_text(json.dumps(there))
+    write_contract("transformers.js", tmp_path, model.config, model.generation_config)
+    assert read(tmp_path / "config.json")["text_config"]["num_hidden_layers"] == 2
+
+
+def test_what_a_decoder_takes_besides_comes_with_its_embeddings_for_transformers_js(tmp_path: Path) -> None:
+    row = next(row for row in ROWS if str(row) == "qwen3_vl")
+    model = built("qwen3_vl")
+    export_for_client("transformers.js", model, for_generate(row.inputs(0)), tmp_path)
+    vision, words, decoder = (
+        Graph.read(tmp_path / f"onnx/{name}.onnx")
+        for name in ("vision_encoder", "embed_tokens", "decoder_model_merged")
+    )
+    width = 2 * model.config.text_config.hidden_size + 1  # another feature, and whether there are any
+    ports = (vision.outputs["image_features"], words.outputs["inputs_embeds"], decoder.inputs["inputs_embeds"])
+    assert [port.axes[-1] for port in ports] == [width] * 3
+    taken = [name for name in decoder.inputs if not name.startswith("past")]
+    assert taken == ["inputs_embeds", "attention_mask", "position_ids"]
+    assert decoder.inputs["position_ids"].axes[0] == 3
+
+
+@pytest.mark.parametrize("name", ["qwen2_vl", "qwen3_vl", "gemma3"])
+def test_modelport_itself_runs_models_that_see_as_transformers_js_has_them(name: str, tmp_path: Path) -> None:
+    row = next(row for row in ROWS if str(row) == name)
+    model = built(name)
+    export_for_client("transformers.js", model, for_generate(row.inputs(0)), tmp_path)
+    given = for_generate(row.inputs(1)) | {"max_new_tokens": 8, "do_sample": False}
+    assert modelport.load(tmp_path).generate(**given).tolist() == model.generate(**given).tolist()
+
+
+def test_a_prompt_has_no_marks_of_an_answer_in_a_folder_for_transformers_js(tmp_path: Path) -> None:
+    """Which its token types are for this model, and a check by rule has to know."""
+    row = next(row for row in ROWS if str(row) == "paligemma")
+    model = built("paligemma")
+    export_for_client("transformers.js", model, row.inputs(0), tmp_path)  # has marks in the prompt
+    assert modelport.check(tmp_path, model).ok
+    given = {**row.inputs(1), "max_new_tokens": 8, "do_sample": False}
+    unmarked = {**given, "token_type_ids": torch.zeros_like(given["input_ids"])}
+    got = modelport.load(tmp_path).generate(**given).tolist()
+    assert got == model.generate(**unmarked).tolist() != model.generate(**given).tolist()
+
+
+def test_whisper_for_genai_is_not_for_modelport_itself(tmp_path: Path) -> None:
+    row = next(row for row in ROWS if str(row) == "whisper")
+    sound = {"input_features": row.inputs(0)["input_features"]}
+    export_for_client("genai", built("whisper"), sound, tmp_path)
+    with pytest.raises(modelport.ExportError, match="only onnxruntime-genai runs it") as raised:
+        modelport.load(tmp_path)
+    assert "onnxruntime_genai.Model(" in str(raised.value) and "export it without --for" in str(raised.value)
 
 
 def test_transformers_js_finds_files_and_settings_where_it_looks(tmp_path: Path) -> None:

@@ -87,3 +87,26 @@ def test_shapes_that_do_not_fit_are_refused_with_a_way_out(spec: Any, message: s
     with pytest.raises(modelport.ExportError, match=message) as error:
         shapes(spec)
     assert error.value.code == "E0303" and "way out" in str(error.value)
+
+
+class Positions(torch.nn.Module):
+    """Rows of a table that is made anew for a text that is longer, whatever came before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("table", self.made(6))
+
+    @staticmethod
+    def made(rows: int) -> torch.Tensor:
+        return torch.arange(rows).float()[:, None].sin().expand(-1, 4)
+
+    def forward(self, text: torch.Tensor, past: torch.Tensor) -> torch.Tensor:
+        table = self.made(text.shape[0] + 2) if text.shape[0] > self.table.shape[0] else self.table
+        return table[torch.arange(text.shape[0]) + past.shape[0]] + text
+
+
+def test_a_table_for_a_longer_text_is_not_taken_where_it_is_too_short_for_a_longer_past() -> None:
+    model = Positions().eval()
+    captured = modelport.capture(model, {"text": torch.randn(3, 4), "past": torch.randn(2, 4)}, dynamic=True)
+    text, past = torch.randn(1, 4), torch.randn(5, 4)
+    torch.testing.assert_close(captured.run(text=text, past=past), model(text, past))

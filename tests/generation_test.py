@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import onnx
@@ -13,6 +14,7 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 import modelport
 from modelport import ExportError, OnnxConfig, OnnxExporter
+from modelport.checking.generation import compare_generation
 
 TINY = {
     "vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -156,6 +158,17 @@ def test_a_decoder_projects_the_states_of_its_encoder_once_without_branches() ->
         assert past["past_key_values.0.encoder.key"].shape == (3, 4, 8, 8)
 
 
+def test_a_check_compares_what_the_encoder_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, prompts = t5(), [("example", prompt(2, 6))]
+    loaded = modelport.load(OnnxExporter().export_for_generation(model, prompt(2, 6)).save(tmp_path))
+    report = compare_generation(loaded, model, prompts, None, "t5")
+    assert report.ok
+    assert [row.output for row in report.rows] == ["encoder", "logits", "tokens"]
+    encode = loaded._parts.encode
+    monkeypatch.setattr(loaded._parts, "encode", lambda given: {n: v + 0.01 for n, v in encode(given).items()})
+    assert not compare_generation(loaded, model, prompts, None, "t5").rows[0].ok
+
+
 def test_watching_generate_leaves_the_model_as_it_was() -> None:
     model = tiny("Gemma3ForCausalLM", sliding_window=4)
     before = set(vars(model)), model.generation_config.to_dict(), copy.deepcopy(model.config.to_dict())
@@ -188,6 +201,11 @@ def test_only_the_logits_of_the_last_tokens_are_computed_where_that_is_asked_for
     with torch.no_grad():
         want = model(**given).logits
     torch.testing.assert_close(program(**given, **past)[0], want[:, -1:], atol=1e-4, rtol=1e-4)
+
+
+def test_a_model_that_gives_all_logits_whatever_it_is_told_is_refused_with_a_way_out() -> None:
+    with pytest.raises(ExportError, match="T5ForConditionalGeneration gives the logits of all tokens"):
+        OnnxExporter().export_for_generation(t5(), prompt(2, 6), OnnxConfig(num_logits_to_keep=1))
 
 
 def test_a_model_that_cannot_generate_is_refused_with_a_way_out() -> None:

@@ -210,6 +210,16 @@ def test_windows_of_patches_are_those_of_transformers(grid: torch.Tensor) -> Non
         assert torch.equal(got, want)
 
 
+def test_positions_resized_for_each_image_are_those_of_transformers() -> None:
+    from transformers.models.siglip2.modeling_siglip2 import Siglip2VisionEmbeddings
+
+    original = Siglip2VisionEmbeddings.resize_positional_embeddings
+    shapes = torch.tensor([[1, 7], [5, 3], [16, 2], [4, 4], [9, 11]])
+    table = torch.randn(6, 6, 8)
+    ours = vision_positions.resized_positions(original).__func__
+    torch.testing.assert_close(ours(table, shapes, 100), original(table, shapes, 100))
+
+
 def test_places_of_items_that_lie_one_after_the_other() -> None:
     item, place = packed_items.places(torch.tensor([2, 0, 3]))
     assert item.tolist() == [0, 0, 2, 2, 2]

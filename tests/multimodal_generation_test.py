@@ -19,6 +19,8 @@ from zoo.vlm import IMAGE, START
 
 import modelport
 from modelport import ExportError, OnnxExporter
+from modelport.checking.generation import compare_generation
+from modelport.generation import multimodal
 
 FROM_THE_ZOO = ("llava", "paligemma", "gemma3", "idefics3", "blip_2", "qwen2_vl", "qwen3_vl")
 MODELS = {row.name: row for row in [*ROWS, *ZOO] if row in ROWS or row.name in FROM_THE_ZOO}
@@ -226,3 +228,43 @@ def test_an_encoder_decoder_inside_is_refused() -> None:
     with pytest.raises(ExportError, match="hands over to an encoder-decoder inside it") as error:
         OnnxExporter().export_for_generation(model, generate_inputs(MODELS["blip_2"]))
     assert "way out" in str(error.value)
+
+
+def test_a_model_that_is_not_cut_says_so_and_why() -> None:
+    row = MODELS["mllama"]
+    with pytest.warns(UserWarning, match="was not cut into encoder, embedding and decoder: no module in it takes"):
+        parts = OnnxExporter().export_for_generation(built(row), generate_inputs(row))
+    assert list(parts) == ["decoder_model", "decoder_with_past_model"]
+
+
+def test_what_the_model_raises_when_it_is_tried_out_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = MODELS["llava"]
+    monkeypatch.setattr(multimodal, "roles_in", lambda cut: cut.step({}))
+    with pytest.warns(UserWarning, match="not cut into encoder, embedding and decoder: ValueError: You must specify"):
+        parts = OnnxExporter().export_for_generation(built(row), generate_inputs(row))
+    assert "vision_encoder" not in parts
+
+
+def test_a_mistake_of_ours_is_no_reason_to_leave_a_model_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = MODELS["llava"]
+
+    def mistaken(_cut: Any) -> None:
+        raise TypeError("a mistake")
+
+    monkeypatch.setattr(multimodal, "roles_in", mistaken)
+    with pytest.raises(TypeError, match="a mistake"):
+        OnnxExporter().export_for_generation(built(row), generate_inputs(row))
+
+
+@pytest.mark.parametrize("name", ["llava", "qwen3_vl", "llava_next", "voxtral", "kosmos2"])
+def test_a_check_compares_what_encoders_make(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = exported(name)
+    prompts = [("example", generate_inputs(both.row))]
+    encoders = both.loaded._parts.encoders
+    report = compare_generation(both.loaded, both.model, prompts, None, name)
+    assert report.ok and not report.skipped
+    assert [row.output for row in report.rows] == [*encoders.outputs, "logits", "tokens"]
+    made = encoders.made
+    monkeypatch.setattr(encoders, "made", lambda given: {n: v + 0.01 for n, v in made(given).items()})
+    report = compare_generation(both.loaded, both.model, prompts, None, name)
+    assert not any(row.ok for row in report.rows if row.output in encoders.outputs)

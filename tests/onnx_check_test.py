@@ -9,10 +9,12 @@ import onnx
 import pytest
 import tiny_checkpoints
 import torch
+from zoo import ROWS
 
 import modelport
 from modelport.checking.report import Row
 from modelport.checking.tolerance import row_of, same_values
+from modelport.cli import main
 from modelport.inputs import example_inputs
 
 
@@ -108,6 +110,34 @@ def test_values_that_only_the_optimizations_of_the_runtime_change_are_told_apart
     report = modelport.check(path, model, [dict(inputs)])
     assert not report.ok
     assert "graph optimizations off" in str(report.error())
+
+
+@pytest.mark.parametrize("name", ["t5", "bart", "whisper", "falcon_h1"])
+def test_a_step_of_any_kind_of_cache_is_compared(name: str) -> None:
+    row = next(row for row in ROWS if str(row) == name)
+    model, inputs = row.build()
+    with torch.no_grad():
+        inputs = {**inputs, "past_key_values": model(**inputs, use_cache=True).past_key_values}
+    program = modelport.OnnxExporter().export(model, dict(inputs), modelport.OnnxConfig(dynamic=True))
+    report = modelport.check(program, model, inputs)
+    outputs = {row.output for row in report.rows}
+    assert report.ok and outputs == set(program.output_names)
+    assert any(name.startswith("present") for name in outputs)
+    renamed = modelport.OnnxConfig(dynamic=True, names={program.input_names[-1]: "a", program.output_names[1]: "b"})
+    again = modelport.OnnxExporter().export(model, dict(inputs), renamed)
+    assert modelport.check(again, model, inputs).ok
+
+
+@pytest.mark.parametrize("name", ["t5", "whisper", "llama"])
+def test_a_folder_that_takes_a_past_is_compared_by_what_it_generates(name: str, tmp_path: Path) -> None:
+    row = next(row for row in ROWS if str(row) == name)
+    model, inputs = row.build()
+    given = {n: v for n, v in inputs.items() if n in ("input_ids", "attention_mask", "input_features")}
+    modelport.OnnxExporter().export_for_generation(model, given).save(tmp_path / "out")
+    model.save_pretrained(tmp_path / "model")
+    report = modelport.check(tmp_path / "out", model)
+    assert report.ok and {"logits", "tokens"} <= {row.output for row in report.rows}
+    assert main(["check", str(tmp_path / "out"), "--model", str(tmp_path / "model"), "-q"]) == 0
 
 
 def test_sizes_outside_the_ranges_of_the_file_are_skipped_with_a_note(tmp_path: Path) -> None:

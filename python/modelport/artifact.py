@@ -31,6 +31,15 @@ def find_models(path: str | os.PathLike[str]) -> list[Path]:
     )
 
 
+def generates(path: str | os.PathLike[str]) -> bool:
+    """Whether the files of a folder generate together: they say so, or one of them takes a past."""
+    if not Path(path).is_dir():
+        return False
+    parts = [Artifact(file) for file in find_models(path)]
+    said = any(part.note("generates") for part in parts)
+    return said or ((Path(path) / "config.json").exists() and any(part.takes_a_past for part in parts))
+
+
 def find_model(path: str | os.PathLike[str]) -> Path:
     """The one `.onnx` file of a path."""
     found = find_models(path)
@@ -61,6 +70,10 @@ class Artifact:
     @property
     def assumptions(self) -> list[str]:
         return self._json("modelport.assumptions", [])
+
+    @property
+    def takes_a_past(self) -> bool:
+        return any(row["name"].startswith("past_") for row in self.summary["inputs"])
 
     def note(self, key: str) -> str | None:
         """A text that the exporter left: "source", "model_class", "dtype"."""

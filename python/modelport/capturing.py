@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
@@ -179,12 +180,22 @@ def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: Trial, *, 
         session.set_trial(trial is Trial.COMPARED)
     for symbol in axes.symbols.values():
         session.declare(symbol.name, symbol.hint(flat), symbol.low, symbol.high)
-    module = model if isinstance(model, torch.nn.Module) else None
+    with _recorded(model, flat, axes, session, exporting) as result:
+        in_graph = [_add_output(session, n, v) for n, v in zip(result.names, result.leaves, strict=True)]
+        spec = plain_spec(result.spec)
+    constants = [None if inside else leaf for inside, leaf in zip(in_graph, result.leaves, strict=True)]
+    program = session.finish(_graph_name(model))
+    return Captured(program, flat, Flat(result.names, constants, spec), in_graph)
+
+
+@contextmanager
+def _recorded(model: Any, flat: Flat, axes: Axes, session: Any, exporting: bool) -> Iterator[Flat]:
+    """What the model gives while the session records; afterwards the model is as it was."""
     leaves = [
         session.add_input(name, leaf, axes.of(name, leaf)) if isinstance(leaf, torch.Tensor) else leaf
         for name, leaf in zip(flat.names, flat.leaves, strict=True)
     ]
-    state = state_of(module)
+    state = state_of(model if isinstance(model, torch.nn.Module) else None)
     _name_weights(session, state.modules)
     rng = torch.get_rng_state()
     try:
@@ -197,18 +208,28 @@ def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: Trial, *, 
             forget_sizes(state.modules)
             session.start()
             try:
-                output = _call(session, model, unflatten(leaves, flat.spec))
-                result = flatten(output)
-                in_graph = [_add_output(session, n, v) for n, v in zip(result.names, result.leaves, strict=True)]
-                spec = plain_spec(result.spec)
+                yield flatten(_call(session, model, unflatten(leaves, flat.spec)))
             finally:
                 session.stop()
     finally:
         session.restore()
         torch.set_rng_state(rng)
-    constants = [None if inside else leaf for inside, leaf in zip(in_graph, result.leaves, strict=True)]
-    program = session.finish(_graph_name(model))
-    return Captured(program, flat, Flat(result.names, constants, spec), in_graph)
+
+
+def zeros_of(model: torch.nn.Module, inputs: Mapping[str, Any]) -> Any:
+    """What the model gives for these inputs, with zeros for its values: nothing that depends on a parameter is computed
+    but its shape."""
+    flat = flatten(dict(inputs))
+    try:
+        with _recorded(model, flat, Axes(), core.Session(False), exporting=True) as result:
+            leaves = result.leaves
+            zeros = [torch.zeros(tuple(x.shape), dtype=x.dtype) if isinstance(x, torch.Tensor) else x for x in leaves]
+            spec = plain_spec(result.spec)
+    except Exception:
+        if left_out.load():
+            return zeros_of(model, inputs)
+        raise
+    return unflatten(zeros, spec)
 
 
 def _call(session: Any, model: Any, kwargs: dict[str, Any]) -> Any:

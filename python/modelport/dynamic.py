@@ -23,6 +23,11 @@ _ROLES = {
 }
 
 
+class MaybeEmpty(str):
+    """The name of an axis that may have nothing on it: as `torch.export.Dim(name, min=0)`, which takes a second to
+    import what it computes with."""
+
+
 @dataclasses.dataclass
 class Symbol:
     """A dimension of the program: where its size is read, and the sizes that it may take."""
@@ -194,7 +199,8 @@ def _one_axis(axes: Axes, name: str, axis: int, wanted: Any) -> None:
     if wanted is None or isinstance(wanted, int) or wanted is getattr(torch.export.Dim, "STATIC", None):
         return
     if isinstance(wanted, str):
-        axes.add(Symbol(_valid(wanted), name, axis, named_by_user=True))
+        low = 0 if isinstance(wanted, MaybeEmpty) else 1
+        axes.add(Symbol(_valid(wanted), name, axis, low, named_by_user=True))
     elif type(wanted).__name__ == "_DimHint" or wanted in (hint, dynamic):
         low = getattr(wanted, "min", None)
         symbol = Symbol(axes.free_name(name, axis), name, axis, _least(name) if low is None else int(low))

@@ -151,13 +151,14 @@ def _serves(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int],
 
 def _right_where_others_grow(model: Any, other: Captured, captured: Captured, sizes: dict[str, int]) -> bool:
     """A table that a long text made anew is long enough for this text alone: not with a past before it. So the graph
-    from the other side has to be right with the other sizes larger, too, where the model itself runs."""
+    from the other side has to be right with the other sizes larger, too, as far as the model itself runs."""
     dims = [dim for dim in captured.program.dims() if not dim["from_data"] and dim["name"] not in sizes]
-    larger = {dim["name"]: 2 * dim["hint"] + 1 for dim in dims if dim["hi"] is None or dim["hi"] > 2 * dim["hint"]}
-    if not larger:
-        return True
-    inputs = _resized(captured, larger)
-    return not _runs(model, inputs) or right_at(model, other, inputs, sizes)
+    for larger in ({d["name"]: 2 * d["hint"] + 1 for d in dims}, {d["name"]: d["hint"] + 1 for d in dims}):
+        within = {d["name"]: larger[d["name"]] for d in dims if d["hi"] is None or d["hi"] >= larger[d["name"]]}
+        inputs = _resized(captured, within)
+        if within and _runs(model, inputs):
+            return right_at(model, other, inputs, sizes)
+    return True
 
 
 def _runs(model: Any, inputs: Flat) -> bool:

@@ -18,8 +18,9 @@ from .packed_items import (
     time_slices,
     unshuffled,
 )
+from .recurrences import mlstm_in_one_chunk, padded_without_asking, rwkv_attention
 from .scans import associative_scan, linear_scan, not_exporting
-from .vision_positions import rope_index, vision_position_ids, window_index
+from .vision_positions import resized_positions, rope_index, vision_position_ids, window_index
 
 
 @contextmanager
@@ -53,6 +54,9 @@ def _wanted(classes: set[type]) -> Iterator[tuple[Any, str, Callable[[Any], Any]
     masks = sys.modules.get("transformers.masking_utils")
     if masks is not None and hasattr(masks, "_vmap_expansion_sdpa"):
         yield masks, "_vmap_expansion_sdpa", _broadcast_mask
+    caches = sys.modules.get("transformers.cache_utils")
+    if caches is not None and hasattr(caches, "LinearAttentionLayer"):
+        yield caches.LinearAttentionLayer, "update_conv_state", padded_without_asking
     for scope in {cls.__module__ for cls in classes}:
         for name, (home, factory) in _FUNCTIONS.items():
             found = vars(sys.modules[scope]).get(name)
@@ -98,6 +102,7 @@ _FUNCTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "get_vision_position_ids": ("transformers.vision_utils", vision_position_ids),
     "get_vision_window_index": ("transformers.vision_utils", window_index),
     "get_audio_cu_seqlens": ("transformers.models.qwen3_", audio_windows),
+    "rwkv_linear_attention_cpu": ("transformers.models.rwkv", rwkv_attention),
 }
 # Methods that go through images or time in Python.
 _METHODS: dict[str, tuple[str, Callable[[Any], Any]]] = {
@@ -105,7 +110,9 @@ _METHODS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "Mistral3PatchMerger": ("forward", merged_patches),
     "PaddleOCRProjector": ("forward", merged_projection),
     "RecurrentGemmaRglru": ("_rnn_scan", linear_scan),
+    "Siglip2VisionEmbeddings": ("resize_positional_embeddings", resized_positions),
     "VideoLlama3VisionModel": ("pixel_unshuffle", unshuffled),
+    "xLSTMBackend": ("forward", mlstm_in_one_chunk),
 }
 # The same under decorators of transformers, which stay in place.
 _DECORATED: dict[str, tuple[str, Callable[[Any], Any]]] = {"PixtralVisionModel": ("forward", packed_patches)}

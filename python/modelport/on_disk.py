@@ -18,6 +18,10 @@ def put(model: Any, weights: Weights) -> None:
     _weights[model] = weights
 
 
+def of(model: Any) -> Weights | None:
+    return _weights.get(model)
+
+
 def take_back(model: Any) -> None:
     _weights.pop(model, None)
 

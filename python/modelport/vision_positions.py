@@ -128,3 +128,28 @@ def _positions(
         time = torch.where(kind == 2, (time * interval).long(), time)
     place = torch.stack([time, rank // width % height, rank % width])
     return base + torch.where(is_text, rank, place)
+
+
+def resized_positions(_original: Callable[..., Any]) -> Any:
+    """For `resize_positional_embeddings`: a table of positions, resized for each image as bilinear interpolation with
+    antialiasing does; what is behind an image's last patch gets the position of its first."""
+
+    def resize(table: torch.Tensor, spatial_shapes: torch.Tensor, max_length: Any) -> torch.Tensor:
+        rows, columns = spatial_shapes[:, :1], spatial_shapes[:, 1:]
+        patch = torch.arange(max_length, device=table.device)
+        patch = torch.where(patch < rows * columns, patch, 0)
+        down = _triangles(patch // columns, rows, table.shape[0])
+        across = _triangles(patch % columns, columns, table.shape[1])
+        shares = (down.unsqueeze(-1) * across.unsqueeze(-2)).flatten(-2)
+        return (shares @ table.flatten(0, 1).to(shares.dtype)).to(table.dtype)
+
+    return staticmethod(resize)
+
+
+def _triangles(place: torch.Tensor, size: torch.Tensor, source: int) -> torch.Tensor:
+    """How much each of `source` elements counts for a place among `size`: [images, places, source]."""
+    scale = source / size.to(torch.float32)
+    center = (place.to(torch.float32) + 0.5) * scale
+    distance = torch.arange(source, device=place.device) + 0.5 - center.unsqueeze(-1)
+    share = (1 - distance.abs() / scale.clamp(min=1).unsqueeze(-1)).clamp(min=0)
+    return share / share.sum(-1, keepdim=True)

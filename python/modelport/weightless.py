@@ -29,8 +29,8 @@ from .unfilled import CapturedUnfilled, Streams
 from .weight_names import Source, bind
 
 
-class _NotThisWay(Exception):
-    """A checkpoint that needs more than its headers."""
+class NeedsValues(Exception):
+    """A checkpoint, or an export of it, that needs more than headers."""
 
 
 def capture_folder(
@@ -40,19 +40,14 @@ def capture_folder(
     from .capturing import capture
 
     folder = Path(path)
-    written = read_config(folder)
-    checkpoint = Checkpoint(folder)
-    model_class = find_class(folder, written, model_class)
+    opening = _Opening(folder, model_class, dtype)
     try:
-        weights = _bound(folder, checkpoint, written, model_class, dtype)
-        on_disk.put(weights.model, weights)
+        weights = opening.weights()
         with weights.unread():
             captured = capture(weights.model, inputs, **options)
     except Exception as error:  # the constructor of a model can fail in any way
-        if isinstance(error, ExportError) and error.code != "E0206":
-            raise
-        warnings.warn(f"{folder}: the weights are loaded, because {_reason(error)}", stacklevel=3)
-        model = model_class.from_pretrained(folder).eval()
+        opening.warn_of_loading(error)
+        model = opening.model_class.from_pretrained(folder).eval()
         return CapturedOnDisk(capture(model, inputs, dtype=dtype, **options), None)
     if weights.refused:
         warnings.warn(
@@ -63,10 +58,57 @@ def capture_folder(
     return CapturedOnDisk(captured, weights)
 
 
+def open_model(path: str | os.PathLike[str], *, model_class: Any = None, dtype: Any = None) -> Any:
+    """The model in a folder, over weights that stay in their files: an export points to them or copies them from there,
+    and only what computes with the model reads them. Where that cannot be, they are loaded, and a warning says so."""
+    folder = Path(path)
+    opening = _Opening(folder, model_class, dtype)
+    try:
+        weights = opening.weights()
+    except Exception as error:  # the constructor of a model can fail in any way
+        opening.warn_of_loading(error)
+        settings = {} if dtype is None else {"dtype": dtype}
+        return opening.model_class.from_pretrained(folder, **settings).eval()
+    if weights.model.can_generate():
+        weights.model.generation_config = _generation_config(folder)
+    return weights.model
+
+
+class _Opening:
+    """A folder whose model is to be built over its files."""
+
+    def __init__(self, folder: Path, model_class: Any, dtype: Any):
+        self.folder, self.dtype = folder, dtype
+        self.written = read_config(folder)
+        self.checkpoint = Checkpoint(folder)
+        self.model_class = find_class(folder, self.written, model_class)
+
+    def weights(self) -> WeightsOnDisk:
+        weights = _bound(self.folder, self.checkpoint, self.written, self.model_class, self.dtype)
+        on_disk.put(weights.model, weights)
+        return weights
+
+    def warn_of_loading(self, error: Exception) -> None:
+        """Raises the error again where loading would not help."""
+        if isinstance(error, ExportError) and error.code != "E0206":
+            raise error
+        warnings.warn(f"{self.folder}: the weights are loaded, because {_reason(error)}", stacklevel=4)
+
+
+def _generation_config(folder: Path) -> Any:
+    """As from_pretrained finds it: older checkpoints have it among the settings of the model."""
+    from transformers import GenerationConfig
+
+    try:
+        return GenerationConfig.from_pretrained(folder)
+    except OSError:
+        return GenerationConfig.from_pretrained(folder, config_file_name="config.json", _from_model_config=True)
+
+
 def _bound(*of: Any) -> WeightsOnDisk:
     try:
         return WeightsOnDisk(*of)
-    except (ExportError, _NotThisWay):
+    except (ExportError, NeedsValues):
         raise
     except Exception:  # a model that computes on meta when it is built may want a kernel that is not there
         if not left_out.load():
@@ -75,7 +117,7 @@ def _bound(*of: Any) -> WeightsOnDisk:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, _NotThisWay):
+    if isinstance(error, NeedsValues):
         return str(error)
     if isinstance(error, ExportError) and error.diagnostics:
         row = error.diagnostics[0]
@@ -93,7 +135,7 @@ class WeightsOnDisk:
         self, folder: Path, checkpoint: Checkpoint, written: dict[str, Any], model_class: Any, asked: Any = None
     ):
         if written.get("quantization_config"):
-            raise _NotThisWay("the checkpoint is quantized: its tensors are not the weights of the model")
+            raise NeedsValues("the checkpoint is quantized: its tensors are not the weights of the model")
         self.folder = folder
         self.checkpoint = checkpoint
         model_class, config = read_class_config(folder, model_class)
@@ -107,7 +149,8 @@ class WeightsOnDisk:
         _make_the_rest(self.model, sources)
         self.sources = _by_every_name(self.model, sources)
         self.refused = False  # whether a forward pass for its values was refused
-        self._unread = False
+        self.read = False  # whether values turned out to be needed
+        self._unread = self._only_shapes = False
         self.model.register_forward_pre_hook(self._before_forward)
 
     @contextmanager
@@ -119,9 +162,30 @@ class WeightsOnDisk:
         finally:
             self._unread = False
 
+    @contextmanager
+    def only_shapes(self) -> Iterator[None]:
+        """While it lasts, the model gives zeros of the shapes of its values."""
+        from .capturing import zeros_of
+
+        @functools.wraps(self.model.forward)
+        def given(**kwargs: Any) -> Any:
+            outside = vars(self.model).pop("forward")  # this function, or one that watches it
+            try:
+                return zeros_of(self.model, kwargs)
+            finally:
+                self.model.forward = outside
+
+        self._only_shapes, self.model.forward = True, given
+        try:
+            yield
+        finally:
+            self._only_shapes = False
+            del self.model.forward
+
     def read_because(self, error: Exception) -> None:
-        warnings.warn(f"{self.folder}: the weights are read, because {_reason(error)}", stacklevel=5)
-        self._unread = False
+        if not self.read:
+            warnings.warn(f"{self.folder}: the weights are read, because {_reason(error)}", stacklevel=5)
+        self.read, self._unread = True, False
         self.fill()
 
     @torch.no_grad()
@@ -132,10 +196,17 @@ class WeightsOnDisk:
             tensor.copy_(self._made(source))
             self._unfilled.pop()
 
+    def of(self, module: torch.nn.Module) -> WeightsOnDisk | WeightsOfPart:
+        """Those of a module that is a part of the model, or has one inside it."""
+        return self if module is self.model else WeightsOfPart(self, module)
+
     def streams(self) -> Streams:
+        return self.streams_of(self.sources)
+
+    def streams_of(self, sources: dict[str, Source]) -> Streams:
         """Every weight from its file: as it is, or made of what is stored when it is written."""
         found = Streams()
-        for name, source in self.sources.items():
+        for name, source in sources.items():
             uncast = source.uncast
             if uncast is not None and {uncast.made.dtype, source.made.dtype} <= CONVERTIBLE:
                 source = uncast
@@ -153,7 +224,7 @@ class WeightsOnDisk:
         return made
 
     def _before_forward(self, _module: Any, _args: Any) -> None:
-        if is_recording():
+        if is_recording() or self._only_shapes:
             return
         if self._unread:
             self.refused = True
@@ -177,6 +248,23 @@ class WeightsOnDisk:
         else:
             module._buffers[leaf] = tensor
         tensor._is_hf_initialized = True  # transformers leaves such a tensor alone when it initialises the rest
+
+
+class WeightsOfPart:
+    """Weights of a model under the names that they have in another module."""
+
+    def __init__(self, weights: WeightsOnDisk, module: torch.nn.Module):
+        self._whole = weights
+        self.folder = weights.folder
+        known = {id(tensor): name for name, tensor in weights.model.state_dict(keep_vars=True).items()}
+        names = {name: known.get(id(tensor)) for name, tensor in module.state_dict(keep_vars=True).items()}
+        self.sources = {name: weights.sources[own] for name, own in names.items() if own in weights.sources}
+
+    def fill(self) -> None:
+        self._whole.fill()
+
+    def streams(self) -> Streams:
+        return self._whole.streams_of(self.sources)
 
 
 def _set_dtype(config: Any, checkpoint: Checkpoint, asked: Any) -> torch.dtype:
@@ -250,7 +338,7 @@ def _make_the_rest(model: Any, sources: dict[str, Source]) -> None:
     model.tie_weights(missing_keys=missing, recompute_mapping=False)
     empty = [name for name, t in [*model.named_parameters(), *model.named_buffers()] if t.is_meta]
     if empty:
-        raise _NotThisWay(f"these have no values when the model is built without weights: {', '.join(empty)}")
+        raise NeedsValues(f"these have no values when the model is built without weights: {', '.join(empty)}")
 
 
 def _by_every_name(model: Any, sources: dict[str, Source]) -> dict[str, Source]:
@@ -263,7 +351,7 @@ def _by_every_name(model: Any, sources: dict[str, Source]) -> dict[str, Source]:
 class CapturedOnDisk(CapturedUnfilled):
     """A capture whose weights are in the files of a checkpoint."""
 
-    def __init__(self, captured: Captured, weights: WeightsOnDisk | None):
+    def __init__(self, captured: Captured, weights: WeightsOnDisk | WeightsOfPart | None):
         super().__init__(captured, weights)
         self._weights = weights
         self.source = weights.folder if weights is not None else None

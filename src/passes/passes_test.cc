@@ -204,6 +204,17 @@ TEST_CASE("a weight that is used as it is and transposed is stored once") {
   CHECK(after(use_gemm_for_all_weights, alone).find("Gemm") != std::string::npos);
 }
 
+TEST_CASE("a product of no rows keeps its other sizes") {
+  const std::string text =
+      "graph g(%x: f32[b, n, 4])\n  where b in 1.. = 2, n in 0.. = 3\n  weights @w: f32[9, 4]\n{\n"
+      "  %1 = onnx.Transpose(inputs=[@w], perm=[1, 0]) : f32[4, 9]\n"
+      "  %2 = onnx.MatMul(inputs=[%x, %1]) : f32[b, n, 9]\n  return y = %2\n}\n";
+  CHECK(after(use_gemm_for_all_weights, text).find("allowzero=1") != std::string::npos);
+  std::string filled = text;
+  filled.replace(filled.find("n in 0.."), 8, "n in 1..");
+  CHECK(after(use_gemm_for_all_weights, filled).find("allowzero") == std::string::npos);
+}
+
 TEST_CASE("every pass says why it runs") {
   for (const auto pipeline : {before_lowering(), after_lowering()}) {
     for (const Pass& pass : pipeline) {

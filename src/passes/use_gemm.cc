@@ -48,7 +48,7 @@ class GemmFinder {
 
 /// x [..., k] times the transposed weight [n, k]: the leading axes of x are one for Gemm.
 ir::ValueId product(Rebuild& rebuild, ir::ValueId x, ir::ValueId weight, const ir::TensorType& type,
-                    ir::PlaceId place) {
+                    ir::PlaceId place, const shape::Ranges& ranges) {
   const std::vector<ir::NamedArg> transposed{{"transB", {shape::Int(1)}}};
   const auto& sizes = rebuild.type(x).shape;
   const shape::Int rows = shape::product({sizes.begin(), sizes.end() - 1});
@@ -67,12 +67,17 @@ ir::ValueId product(Rebuild& rebuild, ir::ValueId x, ir::ValueId weight, const i
   const ir::ValueId target =
       rebuild.emit("onnx.Concat", {leading, rebuild.ints({n})}, {{"axis", {shape::Int(0)}}},
                    {Dtype::i64, {shape::Int(lead + 1)}}, place);
-  return rebuild.emit("onnx.Reshape", {result, target}, {}, type, place);
+  // Without the attribute a 0 would ask for the size that is there already.
+  std::vector<ir::NamedArg> zeros;
+  if (shape::bounds(rows, ranges).lo < 1) zeros.push_back({"allowzero", {shape::Int(1)}});
+  return rebuild.emit("onnx.Reshape", {result, target}, zeros, type, place);
 }
 
 void use_gemm(ir::Graph& graph, bool only_shared) {
   const GemmFinder finder(graph);
   Rebuild rebuild(graph);
+  shape::Ranges ranges;
+  for (const shape::Dim& dim : graph.dims) ranges[dim.name] = dim.range;
   for (const ir::Node& node : graph.nodes()) {
     const auto weight = finder.find(node, only_shared);
     if (!weight) {
@@ -81,7 +86,7 @@ void use_gemm(ir::Graph& graph, bool only_shared) {
     }
     const ir::TensorType type = graph.value(node.results[0]).tensor();
     rebuild.replace(node.results[0], product(rebuild, rebuild(input_of(node, 0)), rebuild(*weight),
-                                             type, node.place));
+                                             type, node.place, ranges));
   }
   graph = std::move(rebuild).finish();
 }

@@ -117,6 +117,8 @@ Bool Bool::compare(Compare op, const Int& a, const Int& b) {
   if (op == Compare::lt) return !compare(Compare::ge, a, b);
   if (op == Compare::gt) return !compare(Compare::ge, b, a);
   if (op == Compare::le) return compare(Compare::ge, b, a);
+  // Every size is an int64, sums of them too: "up to the end" is known to be the end.
+  if (op == Compare::ge && a.constant() == INT64_MAX) return true;
   std::int64_t apart = 0;
   if (__builtin_sub_overflow(constant_of(a), constant_of(b), &apart)) {
     // One side has a number such as 2**63 - 1, which stands for "to the end": no size comes near.

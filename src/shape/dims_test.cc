@@ -54,6 +54,14 @@ TEST_CASE("a range that the replacement does not have by itself is kept as a gua
   CHECK(d.decide("total != 1") == true);
 }
 
+TEST_CASE("no size is beyond the end") {
+  Decoder d;
+  CHECK(d.decide("seq <= 9223372036854775807") == true);
+  CHECK(d.decide("past + seq <= 9223372036854775807") == true);
+  CHECK(d.decide("past + seq > 9223372036854775807") == false);
+  CHECK_FALSE(d.decide("past + seq <= 9223372036854775806"));
+}
+
 TEST_CASE("bounds narrow ranges") {
   Decoder d;
   CHECK(d.settle("seq > 1"));

@@ -99,6 +99,10 @@ TEST_CASE("min and max drop what can never be chosen") {
   CHECK(min(min(x, 3), 5) == min(x, 3));
   CHECK(max(max(x, 3), 5) == max(5, x));
   CHECK(min(x, INT64_MAX) == x);
+  // A slice of a slice: the inner bound says nothing that the outer does not.
+  CHECK(max(x - 6 - min(x - 4, 0), 0) == max(x - 6, 0));
+  CHECK(min(x - 2 * max(y, 3), x - 6) == min(x - 2 * y, x - 6));
+  CHECK(print(max(x - min(y, 0), 0)) == "max(x - min(y, 0), 0)");
 }
 
 TEST_CASE("select folds") {

@@ -86,7 +86,8 @@ TEST_CASE("conditions print solved") {
   CHECK(bool_text("not seq*0.5 > 1.5") == "not (seq*0.5 > 1.5)");
   CHECK(bool_text("a == a") == "true");
   CHECK(bool_text("a >= 1 and not a >= 1") == "false");
-  CHECK(bool_text("x <= 9223372036854775807") == "x <= 9223372036854775807");
+  CHECK(bool_text("x <= 9223372036854775806") == "x <= 9223372036854775806");
+  CHECK(bool_text("x <= 9223372036854775807") == "true");
 }
 
 TEST_CASE("text that is no expression is an error with a column") {

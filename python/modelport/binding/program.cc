@@ -89,47 +89,40 @@ std::vector<std::vector<std::int64_t>> input_sizes(
   return sizes;
 }
 
-shape::Values example_values(const Program& program) {
-  shape::Values values;
-  for (const shape::Dim& dim : program.graph.dims) values.ints[dim.name] = dim.hint;
-  return values;
+/// Nothing where more than sizes decides: data, or a symbol that has no value here.
+std::optional<bool> holds(const shape::Bool& condition, const shape::Values& values) {
+  try {
+    return shape::evaluate(condition, values);
+  } catch (const ExportError&) {
+    return std::nullopt;
+  }
 }
 
-bool concerns_only(const shape::Guard& guard, const shape::Values& values) {
-  std::set<std::string, std::less<>> symbols;
-  shape::collect_symbols(guard.condition, symbols);
-  return std::ranges::all_of(symbols,
-                             [&](const auto& symbol) { return values.ints.contains(symbol); });
-}
-
-/// The size nearest to the example's, within its range, at which the condition does not hold while
-/// other sizes stay what they are.
-std::optional<std::int64_t> size_against(const shape::Bool& condition, const shape::Dim& dim,
-                                         shape::Values values) {
+/// The size nearest to the example's, within its range, at which a condition on that size alone
+/// does not hold.
+std::optional<std::int64_t> size_against(const shape::Bool& condition, const shape::Dim& dim) {
   constexpr std::int64_t kNear = 64;
+  shape::Values values;
   for (std::int64_t away = 1; away <= kNear; ++away) {
     for (const std::int64_t size : {dim.hint + away, dim.hint - away}) {
       if (size < dim.range.lo || size > dim.range.hi) continue;
       values.ints[dim.name] = size;
-      if (!shape::evaluate(condition, values)) return size;
+      if (holds(condition, values) == false) return size;
     }
   }
   return std::nullopt;
 }
 
-/// Symbols of the inputs that conditions besides their ranges concern, each with a size that breaks
-/// one of them.
+/// Symbols of the inputs that some condition besides their ranges concerns, and no other symbol,
+/// each with a size that breaks it.
 std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& program) {
-  const shape::Values values = example_values(program);
   std::vector<std::pair<std::string, std::int64_t>> found;
   for (const shape::Guard& guard : program.graph.guards) {
-    if (!concerns_only(guard, values)) continue;
     std::set<std::string, std::less<>> symbols;
     shape::collect_symbols(guard.condition, symbols);
     for (const shape::Dim& dim : program.graph.dims) {
-      if (dim.from_data || !symbols.contains(dim.name)) continue;
-      const auto size = size_against(guard.condition, dim, values);
-      if (size) found.emplace_back(dim.name, *size);
+      if (dim.from_data || symbols.size() != 1 || !symbols.contains(dim.name)) continue;
+      if (const auto size = size_against(guard.condition, dim)) found.emplace_back(dim.name, *size);
     }
   }
   return found;
@@ -137,10 +130,11 @@ std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& p
 
 /// Forgets the conditions that do not hold where some symbols have other sizes than in the example.
 void drop_conditions(Program& program, const std::map<std::string, std::int64_t>& changed) {
-  shape::Values values = example_values(program);
+  shape::Values values;
+  for (const shape::Dim& dim : program.graph.dims) values.ints[dim.name] = dim.hint;
   for (const auto& [symbol, size] : changed) values.ints[symbol] = size;
   const auto broken = [&](const shape::Guard& guard) {
-    return concerns_only(guard, values) && !shape::evaluate(guard.condition, values);
+    return holds(guard.condition, values) == false;
   };
   std::erase_if(program.graph.guards, broken);
   std::erase_if(program.guards, broken);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers.generation.utils import ALL_CACHE_NAMES
 
-from ..artifact import Artifact, find_model, find_models
+from ..artifact import Artifact, find_model, find_models, generates
 from ..dtypes import FLOATS
 from ..errors import ExportError, problem
 from .eager import load_model, read_preprocessor, values_of
@@ -39,10 +41,8 @@ def check(
     the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do.
 
     A folder that generates is compared by what it generates; `inputs` are then those of `generate`."""
-    if isinstance(artifact, str | os.PathLike) and Path(artifact).is_dir():
-        parts = [Artifact(path) for path in find_models(artifact)]
-        if parts[0].note("generates"):
-            return _check_generation(Path(artifact), parts[0], model, inputs, atol)
+    if isinstance(artifact, str | os.PathLike) and generates(artifact) and not _has_a_past(inputs):
+        return _check_generation(Path(artifact), Artifact(find_models(artifact)[0]), model, inputs, atol)
     with _as_file(artifact) as (path, program):
         found = Artifact(path, nodes=True)
         model, folder = _model(found, model)
@@ -52,6 +52,12 @@ def check(
             return compare(asked, str(path) if program is None else "the program")
 
 
+def _has_a_past(inputs: Any) -> bool:
+    """Whether the inputs are those of one step, which is not what `generate` takes."""
+    several = inputs if isinstance(inputs, Sequence) else [inputs or {}]
+    return any(name in given for given in several for name in ALL_CACHE_NAMES)
+
+
 def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, atol: float | None) -> CheckReport:
     from ..inputs import example_inputs
     from ..running import load
@@ -59,11 +65,19 @@ def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, ato
 
     model, source = _model(part, model)
     if inputs is None:
-        prompts = prompts_for(model, example_inputs(model, preprocessor=source and read_preprocessor(source)))
+        made = example_inputs(model, preprocessor=source and read_preprocessor(source))
+        prompts = [(size, given | _of_prompts(folder, given)) for size, given in prompts_for(model, made)]
     else:
         several = isinstance(inputs, Sequence)
         prompts = [(f"inputs {i}", given) for i, given in enumerate(inputs if several else [inputs])]
     return compare_generation(load(folder), model, prompts, atol, str(folder))
+
+
+def _of_prompts(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs that have one value for all tokens of a prompt, where the files are written for that value alone."""
+    notes = (Artifact(path).note("of_prompts") for path in find_models(folder))
+    values = json.loads(next(filter(None, notes), "{}"))
+    return {name: torch.full_like(given[name], value) for name, value in values.items() if name in given}
 
 
 @dataclasses.dataclass

@@ -1,4 +1,4 @@
-"""An export for generation held against its model: both generate, and every step is compared."""
+"""An export for generation held against its model: both generate, and every step and every encoder is compared."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..generation.prompts import for_generate, generous
+from .encoders import encoders_compared
 from .report import CheckReport, Row, Skipped
 from .tolerance import default_atol, row_of
 
@@ -23,10 +24,14 @@ def compare_generation(
     report = CheckReport(name, default_atol({p.dtype for p in model.parameters()}) if atol is None else atol)
     for size, prompt in prompts:
         try:
-            want = _generated(model, prompt)
+            with encoders_compared(loaded, model, prompt) as encoders:
+                want = _generated(model, prompt)
         except Exception as error:  # a size that the model itself does not take
             report.skipped.append(Skipped(size, {}, f"the model fails on it: {' '.join(str(error).split())[:200]}"))
             continue
+        rows, skipped = encoders(size, {"batch": want[0].shape[0]} | _prompt_length(prompt), report.atol)
+        report.rows += rows
+        report.skipped += skipped
         report.rows += _rows(size, prompt, lambda prompt=prompt: _generated(loaded, prompt), want, report.atol)
     return report
 

@@ -10,7 +10,7 @@ import torch
 from ..artifact import Artifact
 from ..checkpoint import DTYPES
 from ..errors import ExportError, problem
-from ..exporters.onnx_names import AXES, output_names
+from ..exporters.onnx_names import AXES, input_name, output_names
 from ..exporters.onnx_session import quiet_session, run_session, to_numpy
 from ..structure import flatten
 from .guards import holds
@@ -48,7 +48,7 @@ class Runner:
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The tensors that the file takes, by its names for them."""
-        flat = {self._names.get(name, name): value for name, value in flatten(dict(inputs)).tensors().items()}
+        flat = {self._called(name): value for name, value in flatten(dict(inputs)).tensors().items()}
         names = [row["name"] for row in self.inputs]
         missing = [name for name in names if name not in flat]
         unknown = [name for name in flat if name not in names]
@@ -62,12 +62,17 @@ class Runner:
             )
         return {row["name"]: flat[row["name"]] for row in self.inputs}
 
+    def _called(self, name: str) -> str:
+        """What the file calls an input: tensors of caches have names of their own there."""
+        ours = input_name(name)
+        return self._names.get(ours, ours)
+
     def drop_unknown(self, inputs: dict[str, Any]) -> None:
         """Leaves out optional inputs that the file was exported without."""
         taken = {row["name"] for row in self.inputs}
         for name in list(inputs):
             flat = flatten({name: inputs[name]}).tensors()
-            if flat and not any(self._names.get(leaf, leaf) in taken for leaf in flat):
+            if flat and not any(self._called(leaf) in taken for leaf in flat):
                 del inputs[name]
 
     def axes(self, feeds: Mapping[str, torch.Tensor]) -> dict[str, int]:
@@ -107,7 +112,8 @@ class Runner:
     def paired(self, results: list[torch.Tensor], wanted: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
         """(name, result, wanted value) of each output; None for the one of the two that is not there."""
         renamed = output_names(wanted, [row["name"] for row in self.inputs])
-        by_name = {self._names.get(n, renamed.get(n, n)): value for n, value in wanted.items()}
+        ours = {name: renamed.get(name, name) for name in wanted}
+        by_name = {self._names.get(ours[name], ours[name]): value for name, value in wanted.items()}
         names = [row["name"] for row in self.artifact.summary["outputs"]]
         tensors = [value for value in wanted.values() if isinstance(value, torch.Tensor)]
         if not set(names) & set(by_name) and len(tensors) == len(names):  # all of them renamed: the order is left

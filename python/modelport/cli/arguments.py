@@ -21,7 +21,7 @@ _EXPORT = """Exports a checkpoint folder to ONNX and compares the values with th
 
 examples:
   modelport export onnx ./bert-base ./bert-onnx
-  modelport export onnx ./qwen3 qwen3.onnx --weights link        nothing is copied: the file points into the checkpoint
+  modelport export onnx ./qwen3 ./out --weights link             nothing is copied: the file points into the checkpoint
   modelport export onnx ./bert-base ./out --task feature-extraction --opset 20
   modelport export onnx ./llama ./out --dtype fp16 --atol 0.05
   modelport export onnx ./qwen3 ./out --for transformers.js      or genai: the folder as this client opens it
@@ -111,6 +111,13 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
     what.add_argument("--for", dest="client", choices=["genai", "transformers.js"], help="the client that is to run it")
     what.add_argument("--dtype", choices=["fp32", "fp16", "bf16"], help="type of weights (default: the checkpoint's)")
     what.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
+    what.add_argument(
+        "--num-logits-to-keep",
+        type=_positive,
+        default=0,
+        metavar="N",
+        help="of a model that generates: the logits of the last N tokens (default: of all)",
+    )
     what.add_argument("--batch", "--batch_size", type=_positive, default=2, help="size of the example (default 2)")
     what.add_argument("--sequence", "--sequence_length", type=_positive, help="length of the example")
     what.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")

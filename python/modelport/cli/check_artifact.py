@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..artifact import Artifact, find_model, find_models
+from ..artifact import Artifact, find_model, generates
 from .console import Console
 from .quick_imports import import_quickly
 
 
 def run(args: Any, console: Console) -> bool:
     path = args.artifact
-    if not Artifact(find_models(path)[0]).note("generates"):
+    if not generates(path):
         path = find_model(path)
         Artifact(path)  # a broken file is reported before torch is imported
     with console.stage("check"):

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 from ..artifact import Artifact
+from ..errors import ExportError
 from .companions import copy_companions, write_contract
 from .console import Console
-from .inspect_artifact import size_text
+from .inspect_artifact import linked_text, size_text
 from .staging import Staging
 
 
 def wanted(args: Any, loading: Any) -> bool:
-    """A folder for a model that generates gets all that it takes. A single file, weights that stay where they are, or a
-    task without `-with-past` is for the plain model, as in optimum."""
+    """A folder for a model that generates gets all that it takes. A single file, or a task without `-with-past`, is for
+    the plain model, as in optimum."""
     if args.with_past:
         return True
-    plain = args.out.endswith(".onnx") or args.weights == "link" or args.no_dynamic_axes or not args.external_data
+    plain = args.out.endswith(".onnx") or args.no_dynamic_axes or not args.external_data
     if plain or (args.task is not None and not args.client):
         return False
     return loading.model_class().can_generate()
 
 
 def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging) -> bool:
+    from ..generation.watching import refuse_if_it_cannot_generate
     from .export_onnx import refuse_difference
 
+    refuse_if_it_cannot_generate(loading.model_class())
     with console.stage("load"):
-        model = loading.model()
-        loading.warn_of_overflows()
-    parts = _exported(console, loading, model, config)
+        model = loading.opened()
+    parts = _exported(args, console, loading, model, config)
     total = sum(t.nbytes for part in parts.values() for t in part.captured.unread_program.weights().values())
     with console.stage("write", staging.written, total):
         parts.save(staging.folder)
@@ -37,34 +40,37 @@ def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging
     report = None
     if not args.no_check:
         with console.stage("check"):
-            report = _check(args, model, loading.inputs, staging.folder)
+            report = _check(args, loading.model(), loading.inputs, staging.folder)
     refuse_difference(console, report)
     if args.client:  # after the check: a client may divide the model as only it can run it
-        _fit_client(args.client, console, loading, config, staging.folder)
+        _fit_client(args.client, console, loading, model, config, staging.folder)
     staging.commit()
-    _tell(console, parts, staging.target, report)
+    _tell(args, console, parts, staging.target, report)
     return True
 
 
-def _exported(console: Console, loading: Any, model: Any, config: Any) -> Any:
+def _exported(args: Any, console: Console, loading: Any, model: Any, config: Any) -> Any:
+    from ..contracts import rename_parts
     from ..exporters.onnx import OnnxExporter
     from ..generation.prompts import for_generate
 
     with console.stage("capture"):
         loading.make_inputs(model)
         parts = OnnxExporter().export_for_generation(model, for_generate(loading.inputs), config)
+        if args.client:
+            rename_parts(args.client, parts)
     for part in parts.values():
         part.captured.source = loading.folder
         part.captured.origin = loading.origin() | {"generates": "yes"}
     return parts
 
 
-def _fit_client(client: str, console: Console, loading: Any, config: Any, folder: Path) -> None:
+def _fit_client(client: str, console: Console, loading: Any, model: Any, config: Any, folder: Path) -> None:
     from ..contracts import rewrite_parts
     from ..generation.prompts import for_generate
 
-    model = loading.model()
-    rewrite_parts(client, folder, model, for_generate(loading.inputs), config)
+    copied = dataclasses.replace(config, weights="copy")  # what a client has its own way has no place in a file
+    rewrite_parts(client, folder, model, for_generate(loading.inputs), copied)
     write_contract(client, console, folder, model.config, model.generation_config)
 
 
@@ -75,16 +81,17 @@ def _check(args: Any, model: Any, inputs: Any, folder: Path) -> Any:
     return compare_generation(load(folder), model, prompts_for(model, inputs), args.atol, args.out)
 
 
-def _tell(console: Console, parts: Any, folder: Path, report: Any) -> None:
+def _tell(args: Any, console: Console, parts: Any, folder: Path, report: Any) -> None:
     files = sorted(path for path in folder.rglob("*.onnx*") if path.is_file())
     sizes = {str(file): file.stat().st_size for file in files}
     nodes = {f.stem: sum(Artifact(f).summary["operators"].values()) for f in files if f.suffix == ".onnx"}
     lines = [] if report is None else [str(report)]
     lines += [f"wrote {name} ({size_text(size)})" for name, size in sizes.items()]
-    lines.append(", ".join(f"{name}: {count} nodes" for name, count in nodes.items()))
+    stay = linked_text(Artifact(file) for file in files if file.suffix == ".onnx") if args.weights == "link" else ""
+    lines.append(", ".join(f"{name}: {count} nodes" for name, count in nodes.items()) + stay)
     if report is None:
         lines.append("what it generates was not compared with the model")
-    lines.append(f'{console.timings()}\ntry it: modelport run {folder} "..."')
+    lines.append(f"{console.timings()}\ntry it: {_way_to_try(folder, parts.model)}")
     data = {
         "ok": True,
         "files": sizes,
@@ -96,3 +103,22 @@ def _tell(console: Console, parts: Any, folder: Path, report: Any) -> None:
         "check": None if report is None else report.to_dict(),
     }
     console.result("\n".join(lines), data)
+
+
+def _way_to_try(folder: Path, model: Any) -> str:
+    """Something that works with what the folder has."""
+    from ..running.folder import open_folder
+    from ..running.prompt import reads_media, reads_text
+
+    try:
+        features = open_folder(folder).features
+    except ExportError:  # only the client runs it
+        return f'onnxruntime_genai.Model("{folder}") in Python, see docs/clients.md'
+    read = model.main_input_name
+    flag = "--audio FILE" if "audio_encoder" in features else "--image FILE"
+    if not reads_text(folder) or (read != "input_ids" and not reads_media(folder)):
+        return f'modelport.load("{folder}").generate({read}) in Python'
+    if read != "input_ids":
+        return f"modelport run {folder} {'--image' if read.startswith('pixel') else '--audio'} FILE"
+    media = f" {flag}" if features and reads_media(folder) else ""
+    return f'modelport run {folder} "..."{media}'

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ..artifact import Artifact
+from ..errors import problem
 from . import export_generation
 from .companions import copy_companions, write_contract
 from .console import Console
-from .inspect_artifact import size_text
+from .inspect_artifact import linked_text, size_text
 from .interrupt import interruptible
 from .quick_imports import import_quickly
 from .staging import Staging
@@ -28,6 +29,13 @@ def run(args: Any, console: Console) -> bool:
         loading, config = _loading(args, console, folder)
         if export_generation.wanted(args, loading):
             return export_generation.run(args, console, loading, config, staging)
+        if args.num_logits_to_keep:
+            raise problem(
+                "E0301",
+                "--num-logits-to-keep is for a model that generates, in a folder with its cache",
+                "leave it out",
+                "name a folder as OUT, and no --task without -with-past",
+            )
         program = _program(console, loading, config)
         total = sum(t.nbytes for t in program.captured.unread_program.weights().values())
         with console.stage("write", staging.written, total):
@@ -82,6 +90,9 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         if args.client:
             from ..contracts import refuse_unknown
 
+            if args.client == "transformers.js" and args.weights == "link":
+                what = "transformers.js looks for weights in files with names of its own, not in the checkpoint's"
+                raise problem("E0301", what, "--weights copy")
             refuse_unknown(args.client, loading.config, loading.model_class().__name__)
     return loading, OnnxConfig(
         dynamic=not args.no_dynamic_axes,
@@ -89,6 +100,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         external_data=args.external_data,
         weights=args.weights,
         shard_bytes=args.shard_size,
+        num_logits_to_keep=args.num_logits_to_keep,
     )
 
 
@@ -124,7 +136,7 @@ def _tell(console: Console, args: Any, program: Any, files: list[Path], report: 
     sizes = {str(file): file.stat().st_size for file in files}
     lines = [] if report is None else [str(report)]
     written = " + ".join(f"{name} ({size_text(size)})" for name, size in sizes.items())
-    stay = "; the weights stay in the files of the checkpoint" if args.weights == "link" else ""
+    stay = linked_text([Artifact(files[0])]) if args.weights == "link" else ""
     lines.append(f"wrote {written}, opset {program.opset}, {nodes} nodes{stay}")
     if report is None:
         lines.append("the values were not compared with the model's")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..artifact import Artifact, find_models
 from .console import Console
 
 _TOP = 10
+_SMALL = 1 << 20  # bytes of weights that are not worth a word
 
 
 def run(args: Any, console: Console) -> bool:
@@ -87,3 +89,14 @@ def size_text(size: float) -> str:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} GB"
+
+
+def linked_text(artifacts: Iterable[Artifact]) -> str:
+    """Where the weights of linked models are: in the checkpoint's files, or, where these have them in another form (as
+    another type, or divided otherwise), in the model's own."""
+    weights = [weight for artifact in artifacts for weight in artifact.summary["weights"]]
+    own = sum(weight["bytes"] for weight in weights if not weight["file"])
+    if own == sum(weight["bytes"] for weight in weights):
+        return "; the checkpoint has the weights in another form: they are copied"
+    more = f", but for {size_text(own)}" if own > _SMALL else ""
+    return f"; the weights stay in the files of the checkpoint{more}"

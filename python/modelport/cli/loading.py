@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from .. import on_disk
 from ..capturing import capture
 from ..checking.eager import load_model, quiet_transformers, read_preprocessor
 from ..checkpoint import Checkpoint, read_config
@@ -15,6 +16,7 @@ from ..errors import ExportError, problem
 from ..exporters.onnx import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
 from ..inputs import example_inputs, model_class
+from ..weightless import open_model
 
 
 class Loading:
@@ -75,6 +77,25 @@ class Loading:
         way = f"leave out --task {self.args.task}: the checkpoint was saved from {self.written.get('architectures')}"
         first, *rest = error.diagnostics
         return ExportError(f"{error}\n   way out   {way}", [first | {"ways_out": [*first["ways_out"], way]}, *rest])
+
+    def opened(self) -> Any:
+        """The model to be exported, with its weights left in their files where that can be done."""
+        if self.remote:
+            return self._in_memory(self.model(), "its class is Python code that lies in the checkpoint")
+        try:
+            with quiet_transformers():
+                model = open_model(self.folder, model_class=self.cls, dtype=self.dtype)
+        except ExportError as error:
+            raise self._of_another_class(error) from error.__cause__
+        return model if on_disk.of(model) is not None else self._in_memory(model, "its weights had to be loaded")
+
+    def _in_memory(self, model: Any, why: str) -> Any:
+        if self.args.weights == "link":
+            what = f"{self.folder}: nothing can point into the checkpoint, because {why}"
+            raise problem("E0301", what, "copy the weights: --weights copy")
+        self._model = model
+        self.warn_of_overflows()
+        return model
 
     def model(self) -> Any:
         """The model as transformers loads it: what values are compared with."""

@@ -1,13 +1,16 @@
 """Clients that open an exported folder: what each of them expects beside the graphs, and where.
 
-A client is a module with three functions: `refuse_unknown` is asked before anything is exported, `rewrite_parts`
-exports anew what the client divides otherwise, `write` turns a folder in the default layout into the client's own."""
+A client is a module with four functions: `refuse_unknown` is asked before anything is exported, `part_names` says what
+the client calls inputs and outputs, `rewrite_parts` exports anew what it divides otherwise, `write` turns a folder in
+the default layout into the client's own."""
 
 from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +39,44 @@ def export_for_client(
     from ..exporters.onnx import OnnxExporter
 
     refuse_unknown(client, model.config, type(model).__name__)
-    OnnxExporter().export_for_generation(model, dict(inputs), config, generation_config).save(folder)
-    rewrite_parts(client, folder, model, inputs, config)
-    return write_contract(client, folder, model.config, generation_config or model.generation_config)
+    parts = OnnxExporter().export_for_generation(model, dict(inputs), config, generation_config)
+    rename_parts(client, parts)
+    with _beside(Path(folder)) as staged:
+        parts.save(staged)
+        _link_others(Path(folder), staged)
+        rewrite_parts(client, staged, model, inputs, config)
+        return write_contract(client, staged, model.config, generation_config or model.generation_config)
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """What is made in this place comes into the folder at the end, and not at all after an error."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as name:
+        staged = Path(name)
+        yield staged
+        made = [file for file in staged.rglob("*") if file.is_file() and not file.is_symlink()]
+        for file in made:
+            target = folder / file.relative_to(staged)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(file, target)
+
+
+def _link_others(folder: Path, staged: Path) -> None:
+    """Tokenizers and the like, which a client's module looks for beside the graphs."""
+    for file in folder.glob("*"):
+        if file.is_file() and ".onnx" not in file.suffix and not (staged / file.name).exists():
+            (staged / file.name).symlink_to(file.resolve())
+
+
+def rename_parts(client: str, parts: Any) -> None:
+    """Gives the inputs and outputs of what `export_for_generation` made the names that the client knows them by."""
+    from .own_parts import renamed
+
+    for name, program in parts.items():
+        names = _module(client).part_names(parts.model, [*program.input_names, *program.output_names])
+        if names:
+            parts[name] = renamed(program, names)
 
 
 def rewrite_parts(

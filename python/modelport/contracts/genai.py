@@ -57,6 +57,10 @@ def refuse_unknown(config: Any, model_class: str | None = None) -> None:
         raise refusal(CLIENT, config, name, "it takes language models of one graph (…ForCausalLM), and Whisper", *other)
 
 
+def part_names(model: Any, names: list[str]) -> dict[str, str]:
+    return {}  # those of the default layout; genai_config.json says what is what
+
+
 def rewrite_parts(layout: Layout, model: Any, inputs: Mapping[str, Any], config: Any = None) -> None:
     if layout.config.model_type != _WHISPER:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -104,8 +105,19 @@ class Layout:
         """In one step, so that a reader never sees half of it."""
         file = self.folder / name
         partial = file.with_name(f".{name}.partial")
-        partial.write_text(json.dumps(content, indent=2) + "\n")
+        partial.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n")
         os.replace(partial, file)
+
+
+def _finite(content: Any) -> Any:
+    """JSON has no infinities; transformers writes, and reads, objects in their place."""
+    if isinstance(content, dict):
+        return {key: _finite(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return {"__float__": "NaN" if math.isnan(content) else "Infinity" if content > 0 else "-Infinity"}
+    return content
 
 
 def text_config(config: Any) -> Any:

@@ -13,7 +13,7 @@ from ..checking.tolerance import default_atol, same_values
 from ..errors import problem
 from ..exporters.base import config_of_part
 from ..exporters.configs import OnnxConfig
-from ..exporters.onnx import OnnxExporter
+from ..exporters.onnx import OnnxExporter, OnnxProgram
 from ..structure import flatten
 from .layout import Layout
 
@@ -29,28 +29,44 @@ class OwnPart:
 
 def write_parts(layout: Layout, parts: Mapping[str, OwnPart], config: Any = None) -> None:
     """Takes the place of the graphs of these names."""
-    programs = {name: _exported(name, part, config_of_part(config, name)) for name, part in parts.items()}
+    write_programs(layout, {name: _exported(name, part, config_of_part(config, name)) for name, part in parts.items()})
+
+
+def write_programs(layout: Layout, programs: Mapping[str, Any]) -> None:
     for name, program in programs.items():
         graph = layout.graphs[name]
         before = {layout.folder / weights for weights in graph.weight_files}
-        program.captured.origin = graph.origin
+        program.captured.origin = graph.origin | (getattr(program.captured, "origin", None) or {})
         program.save(graph.file)
         for stale in before - set(program.files):
             stale.unlink()
     vars(layout).pop("graphs", None)  # they are read again
 
 
+def renamed(program: Any, names: Mapping[str, str]) -> Any:
+    """The same program, in which these inputs and outputs have other names."""
+    asked = program.config.names or {}
+    before = {now: ours for ours, now in asked.items()}
+    asked = asked | {before.get(now, now): name for now, name in names.items()}
+    return OnnxProgram(program.captured, dataclasses.replace(program.config, names=asked), program.opset)
+
+
 def _exported(name: str, part: OwnPart, config: Any) -> Any:
     settings = copy.copy(OnnxConfig.given(config))
     settings.dynamic, settings.dynamic_shapes = True, part.axes
     program = OnnxExporter().export(part.module, copy.deepcopy(part.inputs), settings)
+    refuse_other_values(name, program, part.module, part.inputs)
+    return program
+
+
+def refuse_other_values(name: str, program: Any, module: torch.nn.Module, inputs: Mapping[str, Any]) -> None:
+    """Compares what onnxruntime gives for the example with what the module gives."""
     with torch.no_grad():
-        want = flatten(part.module(**copy.deepcopy(part.inputs))).tensors()
-    for (output, expected), got in zip(want.items(), program(**part.inputs), strict=True):
+        want = flatten(module(**copy.deepcopy(dict(inputs)))).tensors()
+    for (output, expected), got in zip(want.items(), program(**inputs), strict=True):
         if got.shape != expected.shape or not same_values(got, expected, default_atol({expected.dtype})):
             raise problem(
                 "E0401",
                 f"{name}.onnx gives other values for {output} than the model does",
                 "export it without --for, and report it with the model's config.json",
             )
-    return program

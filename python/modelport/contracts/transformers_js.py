@@ -8,15 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .layout import Graph, Layout, named_class, refusal
-from .transformers_js_classes import DECODER, SESSIONS, WRITTEN
+from .transformers_js_caches import cache_names, own_names, readable
+from .transformers_js_classes import DECODER, MEDIA, RENAMED, SESSIONS, WRITTEN
 
 CLIENT = "transformers.js"
 FOLDER = "onnx"
 PREPROCESSOR = "preprocessor_config.json"
 _MOST_FILES = 100  # of weights, for a graph
-_KINDS_OF_POSITION = 3  # time, height and width of what is seen
+KINDS_OF_POSITION = 3  # time, height and width of what is seen
 
-_CACHE = r"past_(?:key_values|conv|ssm|recurrent)\..+"
+_CACHE = r"past_\w+\..+"
+_WRITTEN_CACHE = r"past_key_values\.\d+\.(?:(?:en|de)coder\.)?(?:key|value)|past_(?:conv|ssm|recurrent)\.\d+"
 _DECODER = frozenset({"input_ids", "attention_mask", "position_ids", "num_logits_to_keep", "use_cache_branch"})
 # What it gives each graph besides the cache. A graph that is not here takes what the tokenizer or the processor makes.
 _GIVEN = {
@@ -24,6 +26,8 @@ _GIVEN = {
     "decoder_model_merged": _DECODER | {"encoder_hidden_states", "encoder_attention_mask", "inputs_embeds"},
     "embed_tokens": frozenset({"input_ids"}),
 }
+
+_ENCODERS = ("vision_encoder", "audio_encoder")
 
 
 def knows(config: Any, model_class: str | None = None) -> bool:
@@ -38,16 +42,30 @@ def refuse_unknown(config: Any, model_class: str | None = None) -> None:
         raise refusal(CLIENT, config, name, "it has no class of this name")
     if sessions not in WRITTEN:
         raise refusal(CLIENT, config, name, f"it opens {_listed(sessions.files)}, which are not written")
+    caches = cache_names(readable(config.to_diff_dict())) if sessions.generates else set()
+    if other := [cache for cache in sorted(caches) if not re.fullmatch(_WRITTEN_CACHE, cache)]:
+        raise refusal(CLIENT, config, name, f"it starts with a cache of {other[0]} and others, which is not written")
+
+
+def part_names(model: Any, names: list[str]) -> dict[str, str]:
+    of_class = RENAMED.get(type(model).__name__, {})
+    own = own_names(names, cache_names(readable(model.config.to_diff_dict())))
+    return own | {name: of_class[name] for name in names if name in of_class}
 
 
 def rewrite_parts(layout: Layout, model: Any, inputs: Mapping[str, Any], config: Any = None) -> None:
-    embedding = layout.graphs.get("embed_tokens")
-    if embedding is None or set(embedding.inputs) == {"input_ids"}:
+    embedding, decoder = (layout.graphs.get(name) for name in ("embed_tokens", "decoder_model_merged"))
+    if embedding is None or decoder is None or set(embedding.inputs) == {"input_ids"}:
         return
-    from .own_parts import write_parts
-    from .transformers_js_parts import words
+    from .own_parts import renamed, write_programs
+    from .transformers_js_parts import fitting_programs, words_program
 
-    write_parts(layout, {"embed_tokens": words(model)}, config)
+    given, programs = _GIVEN["decoder_model_merged"], None
+    if _not_given(decoder, given) or _kinds_of_position(decoder):
+        programs = fitting_programs(model, inputs, given, config)
+    for name, program in (programs or words_program(model, config)).items():
+        names = part_names(model, program.input_names)
+        write_programs(layout, {name: renamed(program, names) if names else program})
 
 
 def write(layout: Layout) -> list[str]:
@@ -69,30 +87,49 @@ def _refuse_other_graphs(layout: Layout) -> None:
     if set(layout.graphs) != set(wanted.files):
         found = _listed(layout.graphs) or "no .onnx file"
         raise layout.refusal(CLIENT, f"it opens {_listed(wanted.files)}, and there is {found}")
+    known = cache_names(_config(layout))
     for name, graph in layout.graphs.items():
         role = "decoder" if wanted is DECODER else name
-        for why, *ways_out in (*_misfits(role, graph), *_weights_elsewhere(graph)):
+        given = _media(layout.model_class) if role in _ENCODERS else _GIVEN.get(role, frozenset(graph.inputs))
+        if other := _not_given(graph, given):
+            raise layout.refusal(CLIENT, f"it does not give {graph.file.name} the inputs {', '.join(other)}")
+        for why, *ways_out in (*_misfits(role, graph, known), *_weights_elsewhere(graph)):
             raise layout.refusal(CLIENT, why, *ways_out)
 
 
-def _misfits(role: str, graph: Graph) -> Iterator[tuple[str, ...]]:
-    """What is wrong with the inputs and outputs of a graph, and the ways out of it."""
+def _media(model_class: str) -> frozenset[str]:
+    renamed = RENAMED.get(model_class, {})
+    return frozenset(renamed.get(name, name) for name in MEDIA.get(model_class, ()))
+
+
+def _misfits(role: str, graph: Graph, known: set[str]) -> Iterator[tuple[str, ...]]:
+    """What is wrong with the inputs and outputs of a graph, and the ways out of it. `known` are the names of caches."""
     caches = graph.inputs_like(_CACHE)
-    other = [name for name, port in graph.inputs.items() if name not in _GIVEN.get(role, {name}) and port not in caches]
-    if other:
-        yield (f"it does not give {graph.file.name} the inputs {', '.join(other)}",)
     if role.startswith("decoder") and not caches:
         yield (f"{graph.file.name} takes no past",)
+    if lost := [port.name for port in caches if port.name not in known]:
+        first = f"{', '.join(sorted(known)[:3])}, …" if known else "none, by its config.json"
+        yield (f"it has no first cache for {', '.join(lost[:3])} of {graph.file.name}: it starts with {first}",)
     # The first cache is made of the sizes that the graph states: this name is the batch, every other name is 0.
     unnamed = [port.name for port in caches if port.axes[0] != "batch_size"]
     if unnamed:
         yield (f"the first axis of {unnamed[0]} is not called batch_size",)
-    positions = graph.inputs.get("position_ids")
-    if positions is not None and len(positions.axes) == 3 and positions.axes[0] != _KINDS_OF_POSITION:
-        yield (f"it gives {_KINDS_OF_POSITION} kinds of positions, and {graph.file.name} takes {positions.axes[0]}",)
+    if (kinds := _kinds_of_position(graph)) not in (None, KINDS_OF_POSITION):
+        yield (f"it gives {KINDS_OF_POSITION} kinds of positions, and {graph.file.name} takes {kinds}",)
     for port in (*graph.inputs.values(), *graph.outputs.values()):
         if port.dtype == "bf16":
             yield f"{port.name} is in bf16, for which it has no arrays", "--dtype fp32"
+
+
+def _not_given(graph: Graph, given: frozenset[str]) -> list[str]:
+    caches = graph.inputs_like(_CACHE)
+    return [name for name, port in graph.inputs.items() if name not in given and port not in caches]
+
+
+def _kinds_of_position(graph: Graph) -> int | str | None:
+    """How many it takes, where a token has several."""
+    positions = graph.inputs.get("position_ids")
+    return positions.axes[0] if positions is not None and len(positions.axes) == 3 else None
 
 
 def _weights_elsewhere(graph: Graph) -> Iterator[tuple[str, ...]]:
@@ -124,8 +161,15 @@ def _config(layout: Layout) -> dict[str, Any]:
         },
     }
     settings = there.get("transformers.js_config", {}) | ours
-    whole = layout.config.to_diff_dict() | there
+    whole = readable(_filled(layout.config.to_diff_dict(), there))
     return {**whole, "architectures": [layout.model_class], "transformers.js_config": settings}
+
+
+def _filled(defaults: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Also in the configs inside: what is given, and else the default."""
+    both = {key: (defaults[key], given[key]) for key in defaults.keys() & given.keys()}
+    inside = {key: _filled(*pair) for key, pair in both.items() if all(isinstance(value, dict) for value in pair)}
+    return defaults | given | inside
 
 
 def _notes(layout: Layout) -> list[str]:

@@ -141,3 +141,40 @@ _NAMES = {
     """,
 }
 SESSIONS = {name: sessions for sessions, names in _NAMES.items() for name in names.split()}
+# What classes give to encoders of pictures and sound.
+_MEDIA = {
+    "pixel_values": """
+        Florence2ForConditionalGeneration Gemma3ForConditionalGeneration LightOnOcrForConditionalGeneration
+        LlavaForConditionalGeneration LlavaOnevisionForConditionalGeneration Mistral3ForConditionalGeneration
+        PaliGemmaForConditionalGeneration
+    """,
+    "pixel_values pixel_attention_mask": """
+        Idefics3ForConditionalGeneration SmolVLMForConditionalGeneration
+    """,
+    "pixel_values pixel_attention_mask spatial_shapes": """
+        Lfm2VlForConditionalGeneration
+    """,
+    "pixel_values image_grid_thw": """
+        GlmOcrForConditionalGeneration Qwen2VLForConditionalGeneration Qwen2_5_VLForConditionalGeneration
+        Qwen3VLForConditionalGeneration Qwen3VLMoeForConditionalGeneration Qwen3_5ForConditionalGeneration
+        Qwen3_5MoeForConditionalGeneration
+    """,
+    "pixel_values input_features input_features_mask": """
+        Gemma3nForConditionalGeneration
+    """,
+    "pixel_values image_position_ids input_features input_features_mask": """
+        Gemma4ForConditionalGeneration
+    """,
+    "input_features": """
+        GraniteSpeechForConditionalGeneration
+    """,
+    "audio_values": """
+        VoxtralForConditionalGeneration
+    """,
+}
+MEDIA = {name: frozenset(given.split()) for given, names in _MEDIA.items() for name in names.split()}
+# Those of them that the encoder gets under another name.
+RENAMED = {
+    "Gemma4ForConditionalGeneration": {"image_position_ids": "pixel_position_ids"},
+    "Qwen2VLForConditionalGeneration": {"image_grid_thw": "grid_thw"},
+}

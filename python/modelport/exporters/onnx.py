@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib.metadata
+import inspect
 import json
 import os
 import warnings
@@ -14,13 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from .. import core
+from .. import core, on_disk
 from ..captured import Captured
 from ..capturing import capture
 from ..dtypes import float_dtype, short_name
 from ..errors import problem
 from ..structure import flatten
 from ..unfilled import CapturedUnfilled, Streams
+from ..weightless import CapturedOnDisk, WeightsOnDisk, open_model
 from .base import HfExporter, config_of_part
 from .configs import OnnxConfig
 from .linked import linked
@@ -78,29 +80,40 @@ class OnnxExporter(HfExporter):
         multi_token_decode: bool = False,
     ) -> Components:
         """The files that generate together, by name: `components.save(folder)` writes what `modelport.load` opens.
+        `model` may be the path of a checkpoint folder, whose weights stay in their files.
 
         A decoder takes any number of tokens after any past, so that `multi_token_decode` is always so; sizes are
         symbolic whatever the config says."""
         from ..generation.components import components_for_generation
 
-        return components_for_generation(model, sample_inputs, _PartExport(config), generation_config)
+        if isinstance(model, str | os.PathLike):
+            model = open_model(model)
+        return components_for_generation(model, sample_inputs, PartExport(config, model), generation_config)
 
 
-class _PartExport:
+class PartExport:
     """Exports the parts of a generative model, each with its config."""
 
-    def __init__(self, config: Any):
-        self.config = config
+    def __init__(self, config: Any, model: Any):
+        """`model` is the whole of which they are parts; its weights may be on disk."""
+        weights = on_disk.of(model)
+        self.config, self.weights = config, weights if isinstance(weights, WeightsOnDisk) else None
+        self.model = model
 
     def __call__(self, name: str, part: Part) -> OnnxProgram:
         config = OnnxConfig.given(config_of_part(self.config, name))
         opset = checked_opset(config.opset_version)
         inputs = dict(part.inputs)
         if config.num_logits_to_keep and part.gives_logits:
-            inputs["logits_to_keep"] = config.num_logits_to_keep
+            inputs["logits_to_keep"] = self._counted(config.num_logits_to_keep)
         flags = {"use_cache": True} if part.gives_logits else {}
         with apply_patches("onnx"), config_flags(part.module, flags):
-            captured = capture(part.module, inputs, dynamic=True, dynamic_shapes=part.dynamic_shapes)
+            shapes = {"dynamic_shapes": part.dynamic_shapes, "test_guards": part.trials is None}
+            captured = capture(part.module, inputs, dynamic=True, **shapes)
+            if part.trials is not None:
+                part.trials(captured, inputs)
+        if self.weights is not None:
+            captured = CapturedOnDisk(captured, self.weights.of(part.module))
         if part.also is not None and not part.also(captured):
             raise problem(
                 "E0205",
@@ -108,6 +121,16 @@ class _PartExport:
                 "OnnxExporter().export(model, inputs) exports either",
             )
         return OnnxProgram(captured, config, opset)
+
+    def _counted(self, logits: int) -> int:
+        if "logits_to_keep" in inspect.signature(self.model.forward).parameters:
+            return logits
+        who = type(self.model).__name__
+        raise problem(
+            "E0301",
+            f"num_logits_to_keep={logits}: {who} gives the logits of all tokens, whatever it is told",
+            "leave num_logits_to_keep out",
+        )
 
 
 def checked_opset(asked: int | None) -> int:

@@ -37,16 +37,16 @@ def apply_patches(backend: str) -> Iterator[None]:
 
 @contextmanager
 def patch_attribute(owner: Any, attribute: str, factory: Factory) -> Iterator[None]:
-    original = getattr(owner, attribute)
     inherited = attribute not in vars(owner)
-    setattr(owner, attribute, factory(original))
+    before = vars(owner).get(attribute)  # as it stands there: perhaps a staticmethod, which getattr would unwrap
+    setattr(owner, attribute, factory(getattr(owner, attribute)))
     try:
         yield
     finally:
         if inherited:
             delattr(owner, attribute)
         else:
-            setattr(owner, attribute, original)
+            setattr(owner, attribute, before)
 
 
 def _resolve(path: str) -> Any:

@@ -11,15 +11,26 @@ from typing import Any
 
 import torch
 from transformers.cache_utils import Cache
+from transformers.generation.utils import ALL_CACHE_NAMES
 
 from ..errors import ExportError, problem
 from ..structure import flatten, unflatten
-from .continuing import PAST, Example, continuing, without_flags
-from .encoder_decoder import PAST_ENCODED, Decoder, decoder_example, decoder_inputs, encoder_example
+from .caches import masks_know_the_past
+from .continuing import PAST, STATE, Example, continuing, without_flags
+from .encoder_decoder import (
+    PAST_ENCODED,
+    Decoder,
+    OneStep,
+    decoder_example,
+    decoder_inputs,
+    encoder_example,
+    step_examples,
+)
 from .prompts import generous
+from .states import Stateful, attributes_watched, find_states
 from .watching import Call, watch_generate
 
-_STEPS = 4  # one for the prompt, three to be put side by side
+STEPS = 4  # one for the prompt, three to be put side by side
 
 
 @dataclasses.dataclass
@@ -32,6 +43,8 @@ class Part:
     # Whether the captured program also serves another call, which it must.
     also: Callable[[Any], bool] | None = None
     gives_logits: bool = False
+    # Tries the capture at other sizes, in place of what a capture does by itself; is given the inputs, too.
+    trials: Callable[[Any, Mapping[str, Any]], None] | None = None
 
 
 Export = Callable[[str, Part], Any]
@@ -61,9 +74,13 @@ def components_for_generation(
     model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any = None
 ) -> Components:
     """Watches `model.generate(**inputs)` and exports the parts that it takes to do the same."""
-    from .multimodal import multimodal_components  # which makes parts as this module has them
+    from .multimodal import multimodal_components  # these make parts as this module has them
+    from .unread import unread_decoder
 
     inputs = generous(model, inputs)
+    unread = unread_decoder(model, inputs, export, generation_config)
+    if unread is not None:
+        return Components(unread, model)
     if getattr(model.config, "is_encoder_decoder", False):
         return Components(_encoder_decoder(model, inputs, export, generation_config), model)
     parts = multimodal_components(model, inputs, export, generation_config)
@@ -71,23 +88,44 @@ def components_for_generation(
 
 
 def _decoder(model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any) -> dict[str, Any]:
-    calls = watch_generate(model, inputs, {"model": model}, _STEPS, generation_config)["model"]
-    if not _has_a_past(calls[1]):  # the model reads everything again for each token
-        plain = {n: v for n, v in without_flags(calls[0]).items() if isinstance(v, torch.Tensor)}
-        return {"model": export("model", Part(model, plain, gives_logits=True))}
+    calls, kept = _watched(model, inputs, generation_config, whole_past=True)
+    if not masks_know_the_past(calls[1]):
+        before = kept[0]
+        calls, kept = _watched(model, inputs, generation_config, whole_past=False)
+        kept[0] = before
+    states = find_states(model, calls, kept)
+    if states is not None:
+        calls = [states.flat(call, held) for call, held in zip(calls, [{}, *kept[1:]], strict=True)]
+        model = Stateful(model, states).eval()
+    if not has_a_past(calls[1]):  # the model reads everything again for each token
+        plain = [{n: v for n, v in without_flags(call).items() if isinstance(v, torch.Tensor)} for call in calls]
+        served = _serves(model, [(calls[0], plain[0]), (calls[-1], plain[-1])])
+        return {"model": export("model", Part(model, plain[0], also=served, gives_logits=True))}
     example = continuing(calls)
-    served = [(call, _as_in(example, without_flags(call))) for call in calls[:2]]
-    part = Part(model, example.inputs, example.dynamic_shapes(), _serves(model, served), gives_logits=True)
+    served = _serves(model, [(call, as_in(example, without_flags(call))) for call in tried(calls)])
+    part = Part(model, example.inputs, example.dynamic_shapes(), served, gives_logits=True)
     try:
         return {"model": export("model", part)}
     except ExportError as error:
-        first, step = without_flags(calls[0]), without_flags(calls[1])
-        return _in_two(export, error, Part(model, _without_empty_caches(first)), Part(model, step))
+        first, *steps = [without_flags(call) for call in calls]
+        prompt = _without_empty_caches(first)
+        return _in_two(
+            export,
+            error,
+            Part(model, prompt, also=_serves(model, [(calls[0], prompt)])),
+            Part(model, steps[0], also=_serves(model, [(calls[1], steps[0]), (calls[-1], steps[-1])])),
+        )
+
+
+def _watched(model: Any, inputs: Mapping[str, Any], generation_config: Any, *, whole_past: bool) -> tuple[Any, Any]:
+    """The calls, and what the modules of the model held before each."""
+    with attributes_watched(model) as kept:
+        return watch_generate(model, inputs, {"model": model}, STEPS, generation_config, whole_past)["model"], kept
 
 
 def _encoder_decoder(model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any) -> dict[str, Any]:
     modules = {"encoder": model.get_encoder(), "model": model}
-    seen = watch_generate(model, inputs, modules, _STEPS, generation_config)
+    seen = watch_generate(model, inputs, modules, STEPS, generation_config)
     calls = seen["model"]
     if not calls:
         raise problem(
@@ -97,12 +135,28 @@ def _encoder_decoder(model: Any, inputs: Mapping[str, Any], export: Export, gene
         )
     decoder = Decoder(model, type(calls[0]["encoder_outputs"])).eval()
     example = decoder_example(calls)
-    served = [(call, _as_in(example, decoder_inputs(call))) for call in calls[:2]]
+    served = [(call, as_in(example, decoder_inputs(call))) for call in tried(calls)]
     part = Part(decoder, example.inputs, example.dynamic_shapes(), _serves(model, served), gives_logits=True)
-    return {
-        "encoder_model": export("encoder_model", Part(modules["encoder"], encoder_example(seen["encoder"]))),
-        "decoder_model_merged": export("decoder_model_merged", part),
-    }
+    encoder = {"encoder_model": export("encoder_model", Part(modules["encoder"], encoder_example(seen["encoder"])))}
+    try:
+        return encoder | {"decoder_model_merged": export("decoder_model_merged", part)}
+    except ExportError as error:
+        return encoder | _decoder_in_two(model, calls, export, error)
+
+
+def _decoder_in_two(model: Any, calls: list[Call], export: Export, error: ExportError) -> dict[str, Any]:
+    decoder = OneStep(model, type(calls[0]["encoder_outputs"])).eval()
+    served = ([calls[0]], [calls[1], calls[-1]])
+    prompt, step = (
+        Part(
+            decoder,
+            example.inputs,
+            example.dynamic_shapes(),
+            _serves(model, [(call, as_in(example, decoder_inputs(call))) for call in own]),
+        )
+        for example, own in zip(step_examples(calls), served, strict=True)
+    )
+    return _in_two(export, error, prompt, step)
 
 
 def _in_two(export: Export, error: ExportError, prompt: Part, step: Part) -> dict[str, Any]:
@@ -114,19 +168,27 @@ def _in_two(export: Export, error: ExportError, prompt: Part, step: Part) -> dic
         raise error from None
 
 
-def _has_a_past(step: Call) -> bool:
-    return any(flatten({n: v}).tensors() for n, v in step.items() if isinstance(v, Cache))
+def tried(calls: list[Call]) -> list[Call]:
+    """The prompt, the first token after it, and one that more has grown before."""
+    return [calls[0], calls[1], calls[-1]]
+
+
+def has_a_past(step: Call) -> bool:
+    """Whether something is handed from call to call: a cache, or a state by the names that `generate` knows."""
+    own = {n: v for n, v in step.items() if n.startswith(STATE) or n in ALL_CACHE_NAMES or isinstance(v, Cache)}
+    return bool(flatten(own).tensors())
 
 
 def _without_empty_caches(call: Call) -> Call:
     return {n: v for n, v in call.items() if not isinstance(v, Cache) or flatten({n: v}).tensors()}
 
 
-def _as_in(example: Example, inputs: Call) -> Call:
+def as_in(example: Example, inputs: Call) -> Call:
     """The inputs of a call in the form of the example: a cache that has nothing yet has tensors all the same."""
     given = {name: value for name, value in inputs.items() if name in example.inputs}
     for name, value in example.inputs.items():
-        if isinstance(value, Cache) and (name not in given or not flatten({name: given[name]}).tensors()):
+        is_kept = isinstance(value, Cache) or name.startswith(STATE)
+        if is_kept and (name not in given or not flatten({name: given[name]}).tensors()):
             given[name] = _emptied(name, value, example.axes)
     return given
 
@@ -143,17 +205,21 @@ def _serves(model: Any, calls: list[tuple[Call, Call]]) -> Callable[[Any], bool]
 
 @torch.no_grad()
 def _same_logits(model: Any, captured: Any, made: Call, taken: Call) -> bool:
-    want = model(**copy.deepcopy(made)).logits
+    want = _logits(model(**copy.deepcopy(made)))
     try:
         result = captured.run(**copy.deepcopy(taken))
     except ExportError:  # sizes that it was not captured for
         return False
-    got = (result["logits"] if isinstance(result, dict) else result.logits)[:, -want.shape[1] :]
+    got = _logits(result)[:, -want.shape[1] :]
     return got.shape == want.shape and bool(torch.allclose(got, want, atol=1e-3, rtol=1e-3, equal_nan=True))
 
 
-def _emptied(name: str, cache: Cache, axes: Mapping[str, Mapping[int, str]]) -> Cache:
-    """The cache before the first token: no past, and states that are zero."""
+def _logits(result: Any) -> torch.Tensor:
+    return result["logits"] if isinstance(result, dict) else result.logits
+
+
+def _emptied(name: str, cache: Any, axes: Mapping[str, Mapping[int, str]]) -> Any:
+    """The cache, or a tensor of a state, before the first token: no past, and states that are zero."""
     flat = flatten({name: copy.deepcopy(cache)})
     leaves = []
     for leaf, value in zip(flat.names, flat.leaves, strict=True):

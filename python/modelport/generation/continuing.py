@@ -14,10 +14,12 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
+from ..dynamic import MaybeEmpty
 from ..structure import flatten
 from .watching import Call
 
 STEPS = 3  # put side by side; distinct from the batch of 2
+STATE = "past_"  # what names of inputs begin with that are handed from call to call
 BATCH, SEQUENCE, PAST, TOTAL = "batch_size", "sequence_length", "past_sequence_length", "total_sequence_length"
 # What `generate` says to the model about how to answer: the graph has its own answer to that.
 _FLAGS = (
@@ -39,7 +41,7 @@ class Example:
 
     def dynamic_shapes(self) -> dict[str, dict[int, Any]]:
         """As capture takes them, by the names of the flat tensors; only the past may be empty."""
-        past = torch.export.Dim(PAST, min=0)
+        past = MaybeEmpty(PAST)
         return {n: {a: past if role == PAST else role for a, role in axes.items()} for n, axes in self.axes.items()}
 
 
@@ -58,6 +60,9 @@ def continuing(calls: list[Call]) -> Example:
         if isinstance(value, Cache):
             inputs[name] = copy.deepcopy(value)
             axes |= _cache_axes(name, value, steps[1][name], batch)
+        elif isinstance(value, torch.Tensor) and name.startswith(STATE):
+            inputs[name] = value
+            axes |= _cache_axes(name, value, steps[1][name], batch)
         elif isinstance(value, torch.Tensor):
             inputs[name], axes[name] = _side_by_side(name, prefill.get(name), [step[name] for step in steps], batch)
         else:
@@ -70,7 +75,7 @@ def _batch(step: Call) -> int:
     return int(first.shape[0])
 
 
-def _cache_axes(name: str, before: Cache, after: Cache, batch: int) -> dict[str, dict[int, str]]:
+def _cache_axes(name: str, before: Any, after: Any, batch: int) -> dict[str, dict[int, str]]:
     later = flatten({name: after}).tensors()
     axes = {}
     for leaf, tensor in flatten({name: before}).tensors().items():

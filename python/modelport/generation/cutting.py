@@ -9,8 +9,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -18,6 +18,10 @@ from transformers.cache_utils import Cache
 
 from .features import Features, InMerge, InResult, Merges, rows_of
 from .watching import Call, by_name, swapped
+
+
+class DoesNotRun(Exception):
+    """The model was run in a way in which it need not run, and failed."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -51,6 +55,24 @@ class Cut:
     stop: tuple[Any, str]
     producers: list[Producer]
     features: list[Features] = dataclasses.field(default_factory=list)
+    _tries: bool = False
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """While it lasts, what the model raises is a DoesNotRun: it says nothing of the code around it."""
+        before, self._tries = self._tries, True
+        try:
+            yield
+        finally:
+            self._tries = before
+
+    def _run(self, function: Callable[..., Any], call: Mapping[str, Any]) -> Any:
+        if not self._tries:
+            return function(**call)
+        try:
+            return function(**call)
+        except Exception as error:
+            raise DoesNotRun(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
 
     @property
     def hands_over(self) -> bool:
@@ -123,7 +145,7 @@ class Cut:
     def entered(self, call: Mapping[str, Any], given: Mapping[str, Any], fixed: Fixed) -> Any:
         """What a step gives if the language model is called with other arguments than the tokens make."""
         if self.hands_over:
-            return self.stepping(**{n: v for n, v in call.items() if n != "input_ids"}, **given)
+            return self._run(self.stepping, {n: v for n, v in call.items() if n != "input_ids"} | given)
         forward = getattr(*self.stop)
         signature = inspect.signature(forward)
 
@@ -133,7 +155,7 @@ class Cut:
         with ExitStack() as stack:
             self._fix(stack, fixed)
             stack.enter_context(swapped(*self.stop, enter))
-            return self.stepping(**call)
+            return self._run(self.stepping, call)
 
     def _fix(self, stack: ExitStack, fixed: Fixed) -> None:
         for producer, results in zip(self.producers, fixed.results, strict=True):
@@ -142,15 +164,15 @@ class Cut:
 
     def step(self, call: Mapping[str, Any]) -> Any:
         """What the model gives for one of its calls."""
-        return self.stepping(**_with_copied_caches(call))
+        return self._run(self.stepping, _with_copied_caches(call))
 
     def _until_reached(self, call: Mapping[str, Any]) -> Any:
         """Runs the model on the call. Caches are copied: nothing is left behind in them."""
         try:
-            (self.whole.generate if self.hands_over else self.whole)(**_with_copied_caches(call))
+            self._run(self.whole.generate if self.hands_over else self.whole, _with_copied_caches(call))
         except _Reached as reached:
             return reached.value
-        raise RuntimeError("the model did not get to the part that it called before")
+        raise DoesNotRun("the model did not get to the part that it called before")
 
 
 class _Reached(BaseException):  # models catch Exception in places

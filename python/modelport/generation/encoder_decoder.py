@@ -2,7 +2,8 @@
 
 The decoder projects the encoder's states once, at its first step, and keeps the result in the cache. For one graph that
 serves all steps, the cache of the cross-attention may be empty or whole: the graph projects only the states that the
-cache does not have yet, which are all of them or none, and appends the result."""
+cache does not have yet, which are all of them or none, and appends the result. Where the model's code does not take
+that, the first step and the later ones are graphs of their own."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from transformers.cache_utils import EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from ..structure import flatten
+from .caches import parts_of
 from .continuing import BATCH, PAST, Example, continuing, without_flags
 from .watching import Call
 
@@ -48,20 +50,43 @@ class Decoder(torch.nn.Module):
         if past_key_values is not None:
             known = past_key_values.cross_attention_cache.layers[0].keys.shape[-2]
             past_key_values.is_updated = dict.fromkeys(range(len(past_key_values.cross_attention_cache)), False)
-        encoded = self.encoded(last_hidden_state=encoder_hidden_states)
-        if hasattr(encoded, "attention_mask"):  # an encoder that gives fewer states than it takes, and says which
-            encoded.attention_mask, encoder_attention_mask = encoder_attention_mask, None
         with _rest_of_states(self.model, known):
-            result = self.model(
-                decoder_input_ids=input_ids,
-                encoder_outputs=encoded,
-                attention_mask=encoder_attention_mask,
-                past_key_values=past_key_values,
-                use_cache=True,
-                return_dict=True,
-                **more,
-            )
+            result = self._step(input_ids, encoder_hidden_states, encoder_attention_mask, past_key_values, more)
         return {"logits": result.logits, "past_key_values": result.past_key_values}
+
+    def _step(self, ids: torch.Tensor, states: torch.Tensor, mask: Any, past: Any, more: dict[str, Any]) -> Any:
+        encoded = self.encoded(last_hidden_state=states)
+        if hasattr(encoded, "attention_mask"):  # an encoder that gives fewer states than it takes, and says which
+            encoded.attention_mask, mask = mask, None
+        return self.model(
+            decoder_input_ids=ids,
+            encoder_outputs=encoded,
+            attention_mask=mask,
+            past_key_values=past,
+            use_cache=True,
+            return_dict=True,
+            **more,
+        )
+
+
+class OneStep(Decoder):
+    """One call as the model makes it: the first, without a past; or a later one, whose cross-attention is complete and
+    is not given again."""
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        encoder_hidden_states: torch.Tensor,
+        encoder_attention_mask: torch.Tensor | None = None,
+        past_key_values: EncoderDecoderCache | None = None,
+        **more: Any,
+    ) -> dict[str, Any]:
+        result = self._step(input_ids, encoder_hidden_states, encoder_attention_mask, past_key_values, more)
+        cache = result.past_key_values
+        return {
+            "logits": result.logits,
+            "past_key_values": cache if past_key_values is None else {"self_attention_cache": parts_of(cache)[0]},
+        }
 
 
 @contextmanager
@@ -119,16 +144,40 @@ def decoder_example(calls: list[Call]) -> Example:
     inputs = decoder_inputs(whole.inputs)
     inputs["past_key_values"] = copy.deepcopy(inputs["past_key_values"])
     _half_known(inputs["past_key_values"], inputs["encoder_hidden_states"].shape[1])
+    return DecoderExample(inputs, _axes(inputs, whole, PAST_ENCODED))
+
+
+def step_examples(calls: list[Call]) -> tuple[Example, Example]:
+    """The first call, and one for a token after it. The tokens of the first are as many as `generate` starts with."""
+    whole = continuing(calls)
+    first, step = decoder_inputs(calls[0]), decoder_inputs(calls[1])
+    first = {name: value for name, value in first.items() if isinstance(value, torch.Tensor)}
+    return tuple(
+        DecoderExample(inputs, _of_axes_longer_than_one(inputs, _axes(inputs, whole, ENCODED)))
+        for inputs in (first, step)
+    )
+
+
+def _axes(inputs: Call, whole: Example, of_cross_attention: str) -> dict[str, dict[int, str]]:
     axes = {"input_ids": whole.axes["decoder_input_ids"]}
     axes["encoder_hidden_states"] = {0: BATCH, 1: ENCODED}
     if "encoder_attention_mask" in inputs:  # of what the encoder reads, which may be longer than what it gives
         same = inputs["encoder_attention_mask"].shape[1] == inputs["encoder_hidden_states"].shape[1]
         axes["encoder_attention_mask"] = {0: BATCH, 1: ENCODED if same else READ}
     axes |= {name: of for name, of in whole.axes.items() if name in inputs and name not in axes}
-    for name in flatten({"past_key_values": inputs["past_key_values"]}).tensors():
+    for name in flatten({"past_key_values": inputs.get("past_key_values")}).tensors():
         crossed = ".cross_attention_cache." in name
-        axes[name] = {0: BATCH, 2: PAST_ENCODED} if crossed else whole.axes[name]
-    return DecoderExample(inputs, axes)
+        axes[name] = {0: BATCH, 2: of_cross_attention} if crossed else whole.axes[name]
+    return axes
+
+
+def _of_axes_longer_than_one(inputs: Call, axes: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
+    """A call for one token is none for several."""
+    tensors = flatten(inputs).tensors()
+    return {
+        n: {a: role for a, role in of.items() if role in (PAST, BATCH) or tensors[n].shape[a] > 1}
+        for n, of in axes.items()
+    }
 
 
 class DecoderExample(Example):

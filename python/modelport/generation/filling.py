@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from ..dynamic import MaybeEmpty
 from ..structure import flatten, unflatten
 from .continuing import BATCH, PAST, SEQUENCE, Example
 from .cutting import Cut
@@ -20,7 +21,7 @@ def rows_axis(modality: str) -> str:
 
 def shapes(axes: Mapping[str, Mapping[int, str]], cut: Cut) -> dict[str, dict[int, Any]]:
     may_be_empty = {PAST, *map(rows_axis, cut.modalities)}
-    dims = {role: torch.export.Dim(role, min=0) for role in may_be_empty}
+    dims = {role: MaybeEmpty(role) for role in may_be_empty}
     return {name: {axis: dims.get(role, role) for axis, role in own.items()} for name, own in axes.items()}
 
 

@@ -16,11 +16,11 @@ from .decompose import is_multimodal
 from .watching import Call, by_name, swapped, watch_generate
 
 STEPS = 4  # one for the prompt, three to be put side by side
-_METHOD = re.compile(r"get_(image|video|audio)_features")
+FEATURES = re.compile(r"get_(image|video|audio)_features")
 
 
 def sees_or_hears(model: Any) -> bool:
-    return is_multimodal(model) or any(_METHOD.fullmatch(name) for part in model.modules() for name in dir(type(part)))
+    return is_multimodal(model) or any(FEATURES.fullmatch(name) for part in model.modules() for name in dir(type(part)))
 
 
 def find_cut(model: Any, inputs: Mapping[str, Any], generation_config: Any = None) -> Cut | None:
@@ -86,7 +86,7 @@ def _methods(model: torch.nn.Module) -> Iterator[list[Producer]]:
     with ExitStack() as stack:
         for part in model.modules():
             for name in dir(type(part)):
-                if match := _METHOD.fullmatch(name):
+                if match := FEATURES.fullmatch(name):
                     stack.enter_context(swapped(part, name, watching(Producer(part, name, match[1]))))
         yield found
 

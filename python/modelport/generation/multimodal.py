@@ -6,6 +6,7 @@ finding.py finds where to cut, roles.py what the arguments are for; modules.py h
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from ..errors import ExportError, problem
 from ..structure import flatten
 from .components import Export, Part
 from .continuing import BATCH, SEQUENCE, STEPS, Example, continuing
-from .cutting import Cut
+from .cutting import Cut, DoesNotRun
 from .encoders import encoder_name, encoder_part
 from .filling import gives_logits, rows_axis, shapes
 from .finding import find_cut, sees_or_hears
@@ -35,24 +36,47 @@ def multimodal_components(
     with torch.no_grad():
         cut = find_cut(model, inputs, generation_config)
         if cut is None:
+            if any(isinstance(value, torch.Tensor) and value.is_floating_point() for value in inputs.values()):
+                _say_that_it_is_whole(model, "no module in it takes embeddings among which features were put")
             return None
         try:
-            parts = _parts(cut)
-        except Exception:  # the model is run in ways in which it need not run
-            parts = None
-        if parts is None and cut.hands_over:
-            raise problem(
-                "E0301",
-                f"generate of {type(model).__name__} hands over to the {type(cut.stepping).__name__} inside it, "
-                "and what it hands over cannot be cut off",
-                "OnnxExporter().export(part, inputs) exports its parts one by one",
-            )
+            with cut.trying():
+                parts = _parts(cut)
+            reason = "what the encoder makes does not get to the language model among its embeddings"
+        except (DoesNotRun, *_DO_NOT_FIT) as error:
+            parts, reason = None, _first_line(error)
         try:
-            return None if parts is None else {name: _for_any_number(export, name, p) for name, p in parts.items()}
-        except ExportError:
+            if parts is not None:
+                return {name: for_any_number(export, name, part) for name, part in parts.items()}
+        except ExportError as error:
             if cut.hands_over:
                 raise
-            return None  # in one piece with the prompt it may work
+            reason = _first_line(error)  # in one piece with the prompt it may work
+    if cut.hands_over:
+        raise problem(
+            "E0301",
+            f"generate of {type(model).__name__} hands over to the {type(cut.stepping).__name__} inside it, "
+            f"and what it hands over cannot be cut off: {reason}",
+            "OnnxExporter().export(part, inputs) exports its parts one by one",
+        )
+    _say_that_it_is_whole(model, reason)
+    return None
+
+
+def _say_that_it_is_whole(model: Any, reason: str) -> None:
+    warnings.warn(
+        f"{type(model).__name__} was not cut into encoder, embedding and decoder: {reason}; "
+        "the decoder reads the prompt with its pictures or sound",
+        stacklevel=3,
+    )
+
+
+# What tensors raise whose sizes do not go together, where a part is run on pieces of the example.
+_DO_NOT_FIT = (RuntimeError, IndexError, ValueError)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def _parts(cut: Cut) -> dict[str, Part] | None:
@@ -65,7 +89,7 @@ def _parts(cut: Cut) -> dict[str, Part] | None:
     parts = {encoder_name(modality): encoder_part(cut, roles.media, modality) for modality in cut.modalities}
     return parts | {
         "embed_tokens": _embedding(cut, roles, embedding),
-        "decoder_model_merged": _decoder(cut, roles, embedding),
+        "decoder_model_merged": decoder_part(cut, roles, embedding),
     }
 
 
@@ -75,7 +99,7 @@ def _hands_over_as_given(cut: Cut) -> bool:
     return all(alike(handed.get(name), cut.call.get(name)) for name in ("input_ids", "attention_mask"))
 
 
-def _for_any_number(export: Export, name: str, part: Part) -> Any:
+def for_any_number(export: Export, name: str, part: Part) -> Any:
     """An encoder whose program belongs to a number of pictures is exported for one, to be run for each."""
     program = export(name, part)
     if not isinstance(part.module, Encoder):
@@ -113,7 +137,7 @@ def _embedding(cut: Cut, roles: Roles, embedding: Embedding) -> Part:
     return Part(embedding, text | roles.example, shapes(axes, cut), serves)
 
 
-def _decoder(cut: Cut, roles: Roles, embedding: Embedding) -> Part:
+def decoder_part(cut: Cut, roles: Roles, embedding: Embedding) -> Part:
     prompt = cut.calls[0] | {"input_ids": cut.call["input_ids"]}
     read = embedding(**{n: cut.call[n] for n in ("input_ids", *roles.text_of_embedding)}, **roles.example)
     calls = [_decoder_call(roles, prompt, read)]

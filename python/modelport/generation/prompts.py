@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,9 +19,13 @@ def generous(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     if batch == 1:
         given = {name: _repeated(value) for name, value in given.items()}
     ids = given.get("input_ids")
-    if not isinstance(ids, torch.Tensor) or ids.dim() != 2 or getattr(model.config, "is_encoder_decoder", False):
+    if not isinstance(ids, torch.Tensor) or ids.dim() != 2:
         return given
     mask = given.get("attention_mask")
+    if getattr(model.config, "is_encoder_decoder", False):
+        # Without a mask in the example the files would have no input for one, and read padding as text.
+        missing = mask is None and "attention_mask" in inspect.signature(model.forward).parameters
+        return given | {"attention_mask": torch.ones_like(ids)} if missing else given
     if mask is None:
         mask = torch.ones_like(ids)
     if bool(mask.all()) and ids.shape[1] > 1:

@@ -10,7 +10,7 @@ from transformers.cache_utils import Cache
 
 from ..structure import flatten
 from .components import Part
-from .cutting import Cut
+from .cutting import Cut, DoesNotRun
 from .encoders import encoder_name, encoder_part
 from .features import Features, InResult, at, candidates, rows_of
 from .modules import Reader
@@ -51,8 +51,9 @@ def _as_made(cut: Cut, name: str, value: Any) -> list[Features]:
 def _gives_the_same(cut: Cut, changed: Call) -> bool:
     want = cut.step(cut.calls[0]).logits
     try:
-        return alike(cut.step(cut.calls[0] | changed).logits, want)
-    except Exception:  # the model does not run with it
+        with cut.trying():
+            return alike(cut.step(cut.calls[0] | changed).logits, want)
+    except DoesNotRun:
         return False
 
 

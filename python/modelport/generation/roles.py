@@ -11,7 +11,7 @@ import torch
 from transformers.cache_utils import Cache
 
 from ..structure import flatten
-from .cutting import Cut, Fixed
+from .cutting import Cut, DoesNotRun, Fixed
 from .features import Features, InMerge, InResult, Merges, candidates, perturbed, rows_of
 from .watching import Call
 
@@ -162,8 +162,9 @@ def _in_results(cut: Cut, want: Call, sources: dict[int, torch.Tensor]) -> list[
 def _gives(cut: Cut, call: Call, fixed: Fixed, want: Call) -> bool:
     """Whether the language model is called with what is wanted."""
     try:
-        return _same(cut.reached(call, fixed), want)
-    except Exception:  # the model does not run with it
+        with cut.trying():
+            return _same(cut.reached(call, fixed), want)
+    except DoesNotRun:
         return False
 
 
@@ -203,9 +204,10 @@ def _ignores_features_of_one_token(cut: Cut, roles: Roles, want: Call) -> bool:
     text = {name: stretched(cut.call[name], ids) for name in roles.text} | {"input_ids": ids}
     rows = rows_for(cut, roles, found, columns)
     try:
-        made = cut.reached(cut.call | text, cut.given(rows))
-        others = cut.reached(cut.call | text, cut.given({name: value + 1 for name, value in rows.items()}))
-    except Exception:  # a model that fails on a token alone would not read it in a step
+        with cut.trying():
+            made = cut.reached(cut.call | text, cut.given(rows))
+            others = cut.reached(cut.call | text, cut.given({name: value + 1 for name, value in rows.items()}))
+    except DoesNotRun:  # a model that fails on a token alone would not read it in a step
         return True
     return alike(made["inputs_embeds"], others["inputs_embeds"])
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 from transformers.cache_utils import Cache
+from transformers.generation.utils import ALL_CACHE_NAMES
 
 from ..errors import problem
-from .caches import keep_whole_past
+from .caches import keep_whole_past, keep_windows
 
 Call = dict[str, Any]
 
@@ -50,8 +51,8 @@ def by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping
 
 
 def _as_it_was(call: Call) -> Call:
-    """Caches change while the model runs; tensors and everything else do not."""
-    return {name: copy.deepcopy(value) if isinstance(value, Cache) else value for name, value in call.items()}
+    """Caches change while the model runs, whatever they are made of; tensors and everything else do not."""
+    return {n: copy.deepcopy(v) if isinstance(v, Cache) or n in ALL_CACHE_NAMES else v for n, v in call.items()}
 
 
 def watch_generate(
@@ -60,8 +61,10 @@ def watch_generate(
     modules: Mapping[str, torch.nn.Module],
     new_tokens: int,
     generation_config: Any = None,
+    whole_past: bool = True,
 ) -> dict[str, list[Call]]:
-    """Runs `model.generate` greedily for so many tokens and gives the calls of each of the modules."""
+    """Runs `model.generate` greedily for so many tokens and gives the calls of each of the modules. With `whole_past`,
+    layers that keep a window of the past keep all of it."""
     refuse_if_it_cannot_generate(model)
     settings = copy.deepcopy(generation_config if generation_config is not None else model.generation_config)
     settings.max_new_tokens = settings.min_new_tokens = new_tokens
@@ -72,7 +75,7 @@ def watch_generate(
         seen = {name: stack.enter_context(watched(module)) for name, module in modules.items()}
         stack.enter_context(_seen_whole(model))
         for part in () if static else generating_parts(model).values():
-            stack.enter_context(_whole_past(part))
+            stack.enter_context(_caches_changed(part, keep_whole_past if whole_past else keep_windows))
         try:
             model.generate(**copy.deepcopy(dict(inputs)), generation_config=settings)
         except Exception as error:
@@ -90,11 +93,13 @@ def generating_parts(model: torch.nn.Module) -> dict[str, Any]:
 
 
 def refuse_if_it_cannot_generate(model: Any) -> None:
+    """`model` may be a class, too."""
     can = getattr(model, "can_generate", None)
     if can is None or not can():
+        cls = model if isinstance(model, type) else type(model)
         raise problem(
             "E0301",
-            f"{type(model).__name__} cannot generate: it has no head that gives the next token",
+            f"{cls.__name__} cannot generate: it has no head that gives the next token",
             "export it as it is: OnnxExporter().export(model, inputs)",
             "load the class that generates, such as AutoModelForCausalLM or AutoModelForSeq2SeqLM",
         )
@@ -110,15 +115,15 @@ def _seen_whole(model: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _whole_past(model: Any) -> Iterator[None]:
-    """Caches that `generate` makes keep everything, so that all layers have the same past."""
+def _caches_changed(model: Any, change: Callable[[Cache], None]) -> Iterator[None]:
+    """Caches that `generate` makes are changed before they are used."""
     prepare = model._prepare_cache_for_generation
 
     def prepared(generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         result = prepare(generation_config, model_kwargs, *args, **kwargs)
         for value in model_kwargs.values():
             if isinstance(value, Cache):
-                keep_whole_past(value)
+                change(value)
         return result
 
     with swapped(model, "_prepare_cache_for_generation", prepared):

@@ -22,7 +22,7 @@ class Kept(NamedTuple):
 
     past: Slot
     present: str
-    batch_axis: int
+    batch_axis: int | None  # None: a number that all rows have in common
     length_axis: int | None  # None: a state of one size
 
     @property
@@ -41,7 +41,7 @@ class Kept(NamedTuple):
     def empty(self, batch: int) -> torch.Tensor:
         """Before the first token: nothing along an axis that grows, zeros in a state of one size."""
         shape = [size if isinstance(size, int) else 0 for size in self.past.shape]
-        if not isinstance(self.past.shape[self.batch_axis], int):
+        if self.batch_axis is not None and not isinstance(self.past.shape[self.batch_axis], int):
             shape[self.batch_axis] = batch
         return torch.zeros(shape, dtype=self.past.dtype)
 
@@ -67,6 +67,13 @@ class SessionCache(DynamicCache):
         self.values = values
         first = self.kept[0]
         self.seen = values[0].shape()[first.length_axis or 0] if first.crosses else self.seen + tokens
+
+    def take(self, tensors: Sequence[torch.Tensor], tokens: int) -> None:
+        """What somebody else kept of an earlier call, after so many tokens."""
+        self.values, self.seen = [to_value(tensor) for tensor in tensors], tokens
+
+    def tensors(self) -> list[torch.Tensor]:
+        return [to_tensor(value) for value in self.values or ()]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.seen
@@ -99,7 +106,8 @@ class SessionCache(DynamicCache):
 
     @property
     def batch_size(self) -> int:
-        return -1 if not self.values else self.values[0].shape()[self.kept[0].batch_axis]
+        pairs = zip(self.values or (), self.kept, strict=False)
+        return next((value.shape()[kept.batch_axis] for value, kept in pairs if kept.batch_axis is not None), -1)
 
     is_compileable = False
     is_sliding: Sequence[bool] = ()
@@ -120,14 +128,14 @@ class SessionCache(DynamicCache):
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
         if not torch.equal(beam_idx, torch.arange(self.batch_size)):
-            self._change(lambda tensor, kept: tensor.index_select(kept.batch_axis, beam_idx))
+            self._change_rows(lambda tensor, axis: tensor.index_select(axis, beam_idx))
 
     def batch_select_indices(self, indices: torch.Tensor) -> None:
         chosen = indices.nonzero().flatten() if indices.dtype == torch.bool else indices
-        self._change(lambda tensor, kept: tensor.index_select(kept.batch_axis, chosen))
+        self._change_rows(lambda tensor, axis: tensor.index_select(axis, chosen))
 
     def batch_repeat_interleave(self, repeats: int) -> None:
-        self._change(lambda tensor, kept: tensor.repeat_interleave(repeats, dim=kept.batch_axis))
+        self._change_rows(lambda tensor, axis: tensor.repeat_interleave(repeats, dim=axis))
 
     def crop(self, tokens_to_remove: int) -> None:
         """Takes the last tokens away; the number is negative, as in transformers."""
@@ -154,6 +162,9 @@ class SessionCache(DynamicCache):
         copied = SessionCache(self.kept)
         copied.values, copied.seen = None if self.values is None else list(self.values), self.seen
         return copied
+
+    def _change_rows(self, change: Callable[[torch.Tensor, int], torch.Tensor]) -> None:
+        self._change(lambda tensor, kept: tensor if kept.batch_axis is None else change(tensor, kept.batch_axis))
 
     def _change(self, change: Callable[[torch.Tensor, Kept], torch.Tensor]) -> None:
         if self.values is not None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 from transformers.cache_utils import Cache, EncoderDecoderCache
+from transformers.generation.utils import ALL_CACHE_NAMES
 
 from ..errors import problem
 from .cache import Kept, SessionCache
@@ -49,6 +50,13 @@ class Decoder:
     def new_cache(self) -> Cache:
         own = SessionCache(self._own)
         return EncoderDecoderCache(own, SessionCache(self._cross)) if self._cross else own
+
+    @property
+    def plain_name(self) -> str | None:
+        """What the model calls its state where that is a list of tensors, and no object: `past_state.0` is of state."""
+        found = {name for row in self._own if (name := row.past.name.removeprefix("past_").split(".")[0])}
+        lists = [name for name in found if name in ALL_CACHE_NAMES and name not in ("past_key_values", "cache_params")]
+        return lists[0] if len(found) == len(lists) == 1 else None
 
     def inputs(self, past: int) -> list[Slot]:
         """What the call after so many tokens takes besides the cache."""
@@ -101,6 +109,8 @@ def _kept(slot: Slot, step: Session, prefill: Session | None) -> Kept:
         )
     symbols = [axis for axis, size in enumerate(slot.shape) if isinstance(size, str)]
     named = [axis for axis in symbols if "batch" in str(slot.shape[axis])]
-    batch = named[0] if named else 0
+    # A tensor with no free axis has no rows where others have them: it is a count.
+    free = any(isinstance(size, str) for other in step.inputs.values() for size in other.shape)
+    batch = named[0] if named else None if free and not symbols else 0
     growing = [axis for axis in symbols if axis != batch]
     return Kept(slot, present, batch, growing[0] if growing else None)

@@ -78,6 +78,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
             raise problem("E0103", f"{path} has several models: {names}", "name one of them")
         folder = dataclasses.replace(folder, files={"model": found[0]})
     _check_parts(folder)
+    _refuse_of_genai(folder)
     for role in folder.used():
         _check_weights(folder.files[role])
     return folder
@@ -94,6 +95,20 @@ def _check_parts(folder: Folder) -> None:
     if lacks is not None:
         have = ", ".join(sorted(file.name for file in folder.files.values()))
         raise problem("E0103", f"{folder.path}: {lacks} is missing beside {have}", _AGAIN)
+
+
+def _refuse_of_genai(folder: Folder) -> None:
+    """There an encoder also makes the keys and values of the cross-attention, which `generate` does not hand over."""
+    if folder.encoder is None or not folder.in_parts:
+        return
+    given = [row["name"] for row in Artifact(folder.files[folder.encoder]).summary["outputs"]]
+    if any(name.startswith("present") for name in given):
+        raise problem(
+            "E0103",
+            f"{folder.path} is divided as only onnxruntime-genai runs it",
+            f'in Python: onnxruntime_genai.Model("{folder.path}"), see docs/clients.md',
+            "for modelport.load and modelport run, export it without --for: modelport export onnx MODEL OUT",
+        )
 
 
 def _check_weights(file: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -43,7 +43,9 @@ class OnSessions:
         given = {name: value for name, value in given.items() if value is not None}
         cache_name = next((name for name in ALL_CACHE_NAMES if name in given), None)
         cache = given.pop(cache_name) if cache_name is not None else None
-        if cache is None and given.get("use_cache", getattr(self.config, "use_cache", True)):  # type: ignore[attr-defined]
+        if isinstance(cache, list | tuple):
+            cache = self._taken(cache, given)
+        elif cache is None and given.get("use_cache", getattr(self.config, "use_cache", True)):  # type: ignore[attr-defined]
             cache = self.new_cache()
         results = self._parts.run(given, cache)
         output = self._collected(results, given, cache)
@@ -60,8 +62,15 @@ class OnSessions:
             filled["encoder_last_hidden_state"] = encoded[0] if encoded is not None else results["last_hidden_state"]
         place = next((name for name in ALL_CACHE_NAMES if name in fields), None)
         if place is not None and cache is not None:
-            filled[place] = cache
+            filled[place] = cache.tensors() if place == self._parts.decoder.plain_name else cache
         return self._output(**filled)
+
+    def _taken(self, state: Sequence[torch.Tensor], given: Mapping[str, Any]) -> Cache:
+        """The state of a model that hands on a list of tensors, which its own code may have changed."""
+        cache = self._parts.decoder.new_cache()
+        mask, ids = given.get("attention_mask"), given.get("input_ids")
+        cache.take(state, 1 if mask is None or ids is None else mask.shape[1] - ids.shape[1])
+        return cache
 
     def new_cache(self) -> Cache | None:
         """An empty cache, to be passed as past_key_values from call to call."""
@@ -227,7 +236,10 @@ def _replace_encoder(model: Any, parts: Parts) -> None:
             refuse_too_long(model.config, given["input_ids"].shape[1], encoder=True)
         results = parts.encode(given)
         named = {name.removesuffix("_out"): value for name, value in results.items()}  # an input had the name
-        return output(**{name: value for name, value in named.items() if name in fields_of(output)})
+        made = output(**{name: named.pop(name) for name in fields_of(output) if name in named})
+        for name, value in named.items():  # encoders give more than they are annotated with: a mask of their states
+            made[name] = value
+        return made
 
     forward.__signature__ = signature  # type: ignore[attr-defined]
     encoder.forward = forward

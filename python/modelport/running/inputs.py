@@ -42,7 +42,8 @@ def decoder_feeds(slots: Iterable[Slot], call: Call, encoder_decoder: bool) -> d
             value = _MADE[slot.name](slot, call, feeds)
         if value is None:
             raise missing(slot, slots)
-        feeds[slot.name] = fitted(slot, value, call.batch)
+        tensor = fitted(slot, value, call.batch)
+        feeds[slot.name] = _last_kinds(slot, tensor) if slot.name == "position_ids" else tensor
     _check_mask(feeds, call)
     return feeds
 
@@ -73,6 +74,13 @@ def fitted(slot: Slot, value: Any, batch: int | None = None) -> torch.Tensor:
     if batch is not None and tensor.dim() == 2 and tensor.shape[0] == 1 < batch and isinstance(slot.shape[0], str):
         tensor = tensor.expand(batch, -1)
     return tensor
+
+
+def _last_kinds(slot: Slot, positions: torch.Tensor) -> torch.Tensor:
+    """transformers has positions in the text before those in time, height and width; some files take these three."""
+    kinds = slot.shape[0]
+    several = positions.dim() == 3 and isinstance(kinds, int) and kinds < positions.shape[0]
+    return positions[-int(kinds) :] if several else positions
 
 
 def missing(slot: Slot, slots: Iterable[Slot]) -> Exception:

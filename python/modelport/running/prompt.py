@@ -14,6 +14,21 @@ from .media import resampled
 _PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json", "image_processor_config.json")
 _TOKENIZER_FILES = ("tokenizer*", "vocab.*", "*.model", "*.spm", "*.tiktoken")
 
+# Those without which there is no tokenizer: the others say how to use it.
+_VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.*", "*.model", "*.spm", "*.tiktoken")
+
+
+def reads_text(folder: Path) -> bool:
+    return _has(folder, _VOCABULARIES)
+
+
+def reads_media(folder: Path) -> bool:
+    return _has(folder, _PROCESSOR_FILES)
+
+
+def _has(folder: Path, patterns: tuple[str, ...]) -> bool:
+    return any(any(folder.glob(pattern)) for pattern in patterns)
+
 
 @dataclasses.dataclass
 class Prompt:
@@ -36,7 +51,7 @@ class Reader:
         from transformers import ProcessorMixin
 
         self.folder = folder
-        found = self._loaded("AutoProcessor", "processor") if self._has(_PROCESSOR_FILES) else None
+        found = self._loaded("AutoProcessor", "processor") if reads_media(folder) else None
         self.processor = found if isinstance(found, ProcessorMixin) else None
         owner = self.processor if self.processor is not None else self._alone()
         self.image_processor = getattr(owner, "image_processor", None)
@@ -52,11 +67,8 @@ class Reader:
             return SimpleNamespace(feature_extractor=self._loaded("AutoFeatureExtractor", "feature extractor"))
         return None
 
-    def _has(self, patterns: tuple[str, ...]) -> bool:
-        return any(any(self.folder.glob(pattern)) for pattern in patterns)
-
     def _tokenizer(self) -> Any:
-        if not self._has(_TOKENIZER_FILES):
+        if not _has(self.folder, _TOKENIZER_FILES):
             raise problem(
                 "E0301",
                 f"{self.folder} has no tokenizer",

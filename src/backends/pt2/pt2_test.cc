@@ -203,6 +203,15 @@ TEST_CASE("a size may divide by a symbol") {
         "_operator.add\n_operator.floordiv\ntorch.ops.aten.zeros.default\n");
 }
 
+TEST_CASE("sympy is told not to compare the operands of a max, and that is read back") {
+  const std::string text =
+      "graph g(%x: f32[n])\n  where n in 1.. = 9\n{\n"
+      "  %1 = aten.slice.Tensor(self=%x, start=4) : f32[max(n - 4, 0)]\n  return y = %1\n}\n";
+  CHECK(program_of(text).dump().find("Integer(0), evaluate=False)") != std::string::npos);
+  const Bytes archive = archive_of(text);
+  CHECK(ir::same_program(read_pt2(archive, "g.pt2").graph, ir::parse_graph(text)));
+}
+
 TEST_CASE("an argument without default that is None is written, and left out again when read") {
   const std::string text =
       "graph g(%x: f32[1, 2, 4, 4])\n{\n  %1 = aten.upsample_nearest2d.vec(input=%x, "

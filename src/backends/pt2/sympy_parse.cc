@@ -86,13 +86,25 @@ class Parser {
     return value;
   }
 
+  /// Whether "name=" comes next.
+  bool at_option() {
+    const std::size_t begin = at_;
+    const bool result = !word().empty() && take('=');
+    at_ = begin;
+    return result;
+  }
+
+  void skip_option() {
+    if (word().empty()) fail("an option belongs here");
+    expect('=');
+    if (word().empty()) fail("a value belongs here");
+  }
+
   /// ", positive=True, integer=True)" says nothing that ranges do not say.
   void skip_options() {
     while (!take(')')) {
       expect(',');
-      if (word().empty()) fail("an option belongs here");
-      expect('=');
-      if (word().empty()) fail("a value belongs here");
+      skip_option();
     }
   }
 
@@ -130,7 +142,11 @@ class Parser {
     std::vector<SymExpr> args;
     if (!take(')')) {
       do {
-        args.push_back(expression());
+        if (at_option()) {  // "evaluate=False", how sympy is to make it
+          skip_option();
+        } else {
+          args.push_back(expression());
+        }
       } while (take(','));
       expect(')');
     }

@@ -49,6 +49,8 @@ class Appender {
           if (i > 0) out_ += ", ";
           append(x.args[i]);
         }
+        // Sympy would factor every pair of operands to see which is greater; we know neither is.
+        if (x.op == SymOp::min || x.op == SymOp::max) out_ += ", evaluate=False";
         out_ += ')';
     }
   }
