@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -273,6 +274,26 @@ def test_a_model_output_and_a_cache_come_back_as_the_model_gives_them() -> None:
     torch.testing.assert_close(got.logits, want.logits)
     torch.testing.assert_close(got.past_key_values.layers[1].keys, want.past_key_values.layers[1].keys)
     assert "past_key_values.1.value" in captured.output_names
+
+
+class Remembering(torch.nn.Module):
+    @staticmethod
+    @functools.lru_cache(maxsize=8)
+    def table(length: int) -> torch.Tensor:
+        return torch.arange(length).sin()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.table(x.shape[1])
+
+
+def test_what_a_model_remembers_of_its_calls_is_forgotten_with_the_capture() -> None:
+    model, x = Remembering().eval(), torch.randn(2, 5)
+    for _ in range(2):
+        graph = modelport.capture(model, {"x": x}, dynamic=True)
+        assert Remembering.table.cache_info().currsize == 0
+    torch.testing.assert_close(model(x), graph.run(x=x))
+    longer = torch.randn(3, 9)
+    torch.testing.assert_close(graph.run(x=longer), model(longer))
 
 
 def test_hooks_that_a_model_installs_when_it_is_first_called_are_installed_once() -> None:

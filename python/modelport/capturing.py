@@ -16,6 +16,7 @@ from .captured import Captured
 from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
 from .interception import intercepted
+from .memories import forgotten
 from .model_patches import patched_models
 from .model_state import Submodules, forget_sizes, no_garbage_collection, remembered, state_of
 from .on_disk import before_reading
@@ -198,12 +199,14 @@ def _recorded(model: Any, flat: Flat, axes: Axes, session: Any, exporting: bool)
     state = state_of(model if isinstance(model, torch.nn.Module) else None)
     _name_weights(session, state.modules)
     rng = torch.get_rng_state()
+    classes = {type(child) for _, child in state.modules}
     try:
         with (
             torch.no_grad(),
             state.unchanged(session.protect),
+            forgotten(classes),
             intercepted(exporting),
-            patched_models({type(child) for _, child in state.modules}),
+            patched_models(classes),
         ):
             forget_sizes(state.modules)
             session.start()
