@@ -110,7 +110,7 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict
     if _serves(model, other, captured.inputs, sizes, further) and _right_where_others_grow(
         model, other, captured, sizes
     ):
-        _keep_ranges(other.program, captured.program)
+        _within(other.program, captured.program)
         return _widened(Captured(other.program, captured.inputs, other.outputs, other.in_graph), sizes)
     return captured
 
@@ -119,16 +119,8 @@ def _pinned(captured: Captured, sizes: dict[str, int]) -> bool:
     return not sizes.keys().isdisjoint(captured.program.replacements())
 
 
-def _keep_ranges(program: Any, known: Any) -> None:
-    """A trial records no bounds: those that the first capture found hold for its graph too."""
-    ranges = {dim["name"]: dim for dim in known.dims() if not dim["from_data"]}
-    for dim in program.dims():
-        if dim["name"] in ranges:
-            program.set_range(dim["name"], ranges[dim["name"]]["lo"], ranges[dim["name"]]["hi"])
-
-
 def _within(program: Any, known: Any) -> None:
-    """Sizes that both captures admit."""
+    """Sizes that both captures admit. A trial records no bounds: those that the first capture found hold for it too."""
     ranges = {dim["name"]: dim for dim in known.dims() if not dim["from_data"]}
     for dim in program.dims():
         if dim["name"] in ranges:

@@ -84,10 +84,11 @@ def _check(args: Any, model: Any, inputs: Any, folder: Path) -> Any:
 def _tell(args: Any, console: Console, parts: Any, folder: Path, report: Any) -> None:
     files = sorted(path for path in folder.rglob("*.onnx*") if path.is_file())
     sizes = {str(file): file.stat().st_size for file in files}
-    nodes = {f.stem: sum(Artifact(f).summary["operators"].values()) for f in files if f.suffix == ".onnx"}
+    graphs = {file.stem: Artifact(file) for file in files if file.suffix == ".onnx"}
+    nodes = {name: sum(graph.summary["operators"].values()) for name, graph in graphs.items()}
     lines = [] if report is None else [str(report)]
     lines += [f"wrote {name} ({size_text(size)})" for name, size in sizes.items()]
-    stay = linked_text(Artifact(file) for file in files if file.suffix == ".onnx") if args.weights == "link" else ""
+    stay = linked_text(graphs.values()) if args.weights == "link" else ""
     lines.append(", ".join(f"{name}: {count} nodes" for name, count in nodes.items()) + stay)
     if report is None:
         lines.append("what it generates was not compared with the model")

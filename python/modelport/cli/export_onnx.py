@@ -132,11 +132,12 @@ def _commit(args: Any, program: Any, staging: Staging) -> list[Path]:
 
 
 def _tell(console: Console, args: Any, program: Any, files: list[Path], report: Any) -> None:
-    nodes = sum(Artifact(files[0]).summary["operators"].values())
+    graph = Artifact(files[0])
+    nodes = sum(graph.summary["operators"].values())
     sizes = {str(file): file.stat().st_size for file in files}
     lines = [] if report is None else [str(report)]
     written = " + ".join(f"{name} ({size_text(size)})" for name, size in sizes.items())
-    stay = linked_text([Artifact(files[0])]) if args.weights == "link" else ""
+    stay = linked_text([graph]) if args.weights == "link" else ""
     lines.append(f"wrote {written}, opset {program.opset}, {nodes} nodes{stay}")
     if report is None:
         lines.append("the values were not compared with the model's")

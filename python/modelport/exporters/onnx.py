@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib.metadata
 import inspect
@@ -167,13 +166,6 @@ class OnnxProgram:
         names = (self._input_names, self._output_names, self._axes)
         program = self.captured.unread_program
         return core.lower_onnx(program, self.opset, self.config.optimize, *names, keep_weights=keep_weights)
-
-    def renamed(self, names: Mapping[str, str]) -> OnnxProgram:
-        """The same program, in which these inputs and outputs have other names."""
-        asked = self.config.names or {}
-        before = {now: ours for ours, now in asked.items()}
-        asked = asked | {before.get(now, now): name for now, name in names.items()}
-        return OnnxProgram(self.captured, dataclasses.replace(self.config, names=asked), self.opset)
 
     @property
     def input_names(self) -> list[str]:

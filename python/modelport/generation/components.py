@@ -16,7 +16,7 @@ from transformers.generation.utils import ALL_CACHE_NAMES
 from ..errors import ExportError, problem
 from ..structure import flatten, unflatten
 from .caches import masks_know_the_past
-from .continuing import PAST, STATE, Example, continuing, without_flags
+from .continuing import CALLS, PAST, STATE, Example, continuing, without_flags
 from .encoder_decoder import (
     PAST_ENCODED,
     Decoder,
@@ -29,8 +29,6 @@ from .encoder_decoder import (
 from .prompts import generous
 from .states import Stateful, attributes_watched, find_states
 from .watching import Call, watch_generate
-
-STEPS = 4  # one for the prompt, three to be put side by side
 
 
 @dataclasses.dataclass
@@ -120,12 +118,12 @@ def _decoder(model: Any, inputs: Mapping[str, Any], export: Export, generation_c
 def _watched(model: Any, inputs: Mapping[str, Any], generation_config: Any, *, whole_past: bool) -> tuple[Any, Any]:
     """The calls, and what the modules of the model held before each."""
     with attributes_watched(model) as kept:
-        return watch_generate(model, inputs, {"model": model}, STEPS, generation_config, whole_past)["model"], kept
+        return watch_generate(model, inputs, {"model": model}, CALLS, generation_config, whole_past)["model"], kept
 
 
 def _encoder_decoder(model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any) -> dict[str, Any]:
     modules = {"encoder": model.get_encoder(), "model": model}
-    seen = watch_generate(model, inputs, modules, STEPS, generation_config)
+    seen = watch_generate(model, inputs, modules, CALLS, generation_config)
     calls = seen["model"]
     if not calls:
         raise problem(

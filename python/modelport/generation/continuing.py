@@ -19,6 +19,7 @@ from ..structure import flatten
 from .watching import Call
 
 STEPS = 3  # put side by side; distinct from the batch of 2
+CALLS = 1 + STEPS  # that are watched: the first is the prompt's
 STATE = "past_"  # what names of inputs begin with that are handed from call to call
 BATCH, SEQUENCE, PAST, TOTAL = "batch_size", "sequence_length", "past_sequence_length", "total_sequence_length"
 # What `generate` says to the model about how to answer: the graph has its own answer to that.

@@ -46,15 +46,18 @@ class Decoder(torch.nn.Module):
         past_key_values: EncoderDecoderCache | None = None,
         **more: Any,
     ) -> dict[str, Any]:
+        return self._outputs(past_key_values, input_ids, encoder_hidden_states, encoder_attention_mask, more)
+
+    def _outputs(self, past: EncoderDecoderCache | None, *given: Any) -> dict[str, Any]:
         known = 0
-        if past_key_values is not None:
-            known = past_key_values.cross_attention_cache.layers[0].keys.shape[-2]
-            past_key_values.is_updated = dict.fromkeys(range(len(past_key_values.cross_attention_cache)), False)
+        if past is not None:
+            known = past.cross_attention_cache.layers[0].keys.shape[-2]
+            past.is_updated = dict.fromkeys(range(len(past.cross_attention_cache)), False)
         with _rest_of_states(self.model, known):
-            result = self._step(input_ids, encoder_hidden_states, encoder_attention_mask, past_key_values, more)
+            result = self._step(past, *given)
         return {"logits": result.logits, "past_key_values": result.past_key_values}
 
-    def _step(self, ids: torch.Tensor, states: torch.Tensor, mask: Any, past: Any, more: dict[str, Any]) -> Any:
+    def _step(self, past: Any, ids: torch.Tensor, states: torch.Tensor, mask: Any, more: dict[str, Any]) -> Any:
         encoded = self.encoded(last_hidden_state=states)
         if hasattr(encoded, "attention_mask"):  # an encoder that gives fewer states than it takes, and says which
             encoded.attention_mask, mask = mask, None
@@ -73,19 +76,12 @@ class OneStep(Decoder):
     """One call as the model makes it: the first, without a past; or a later one, whose cross-attention is complete and
     is not given again."""
 
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        encoder_hidden_states: torch.Tensor,
-        encoder_attention_mask: torch.Tensor | None = None,
-        past_key_values: EncoderDecoderCache | None = None,
-        **more: Any,
-    ) -> dict[str, Any]:
-        result = self._step(input_ids, encoder_hidden_states, encoder_attention_mask, past_key_values, more)
+    def _outputs(self, past: EncoderDecoderCache | None, *given: Any) -> dict[str, Any]:
+        result = self._step(past, *given)
         cache = result.past_key_values
         return {
             "logits": result.logits,
-            "past_key_values": cache if past_key_values is None else {"self_attention_cache": parts_of(cache)[0]},
+            "past_key_values": cache if past is None else {"self_attention_cache": parts_of(cache)[0]},
         }
 
 

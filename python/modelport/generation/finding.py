@@ -11,16 +11,17 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
+from .continuing import CALLS
 from .cutting import Cut, Producer
 from .decompose import is_multimodal
 from .watching import Call, by_name, swapped, watch_generate
 
-STEPS = 4  # one for the prompt, three to be put side by side
 FEATURES = re.compile(r"get_(image|video|audio)_features")
 
 
 def sees_or_hears(model: Any) -> bool:
-    return is_multimodal(model) or any(FEATURES.fullmatch(name) for part in model.modules() for name in dir(type(part)))
+    kinds = {type(part) for part in model.modules()}
+    return is_multimodal(model) or any(FEATURES.fullmatch(name) for kind in kinds for name in dir(kind))
 
 
 def find_cut(model: Any, inputs: Mapping[str, Any], generation_config: Any = None) -> Cut | None:
@@ -28,14 +29,14 @@ def find_cut(model: Any, inputs: Mapping[str, Any], generation_config: Any = Non
     modules = {name: part for name, part in model.named_modules() if _takes_embeddings(part)}
     with ExitStack() as stack:
         producers = stack.enter_context(_methods(model))
-        calls = watch_generate(model, inputs, modules, STEPS, generation_config)
-        running = [name for name in modules if len(calls[name]) == STEPS]
+        calls = watch_generate(model, inputs, modules, CALLS, generation_config)
+        running = [name for name in modules if len(calls[name]) == CALLS]
         if not running:
             return None
         stepping, steps = modules[running[0]], calls[running[0]]
         if not producers:
             watched = stack.enter_context(_modules_of_the_prompt(model, stepping, _modality(inputs)))
-            watch_generate(model, inputs, {}, STEPS, generation_config)
+            watch_generate(model, inputs, {}, CALLS, generation_config)
             producers = watched()
     if not producers:
         return None

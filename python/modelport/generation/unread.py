@@ -23,8 +23,8 @@ from ..model_state import no_garbage_collection, remembered
 from ..structure import flatten
 from ..weightless import NeedsValues, WeightsOnDisk
 from .caches import masks_know_the_past, only_grows
-from .components import STEPS, Export, Part, as_in, has_a_past, tried
-from .continuing import Example, continuing, without_flags
+from .components import Export, Part, as_in, has_a_past, tried
+from .continuing import CALLS, Example, continuing, without_flags
 from .finding import sees_or_hears
 from .states import attributes_watched
 from .watching import Call, watch_generate
@@ -42,7 +42,7 @@ def unread_decoder(
         return None
     try:
         with weights.only_shapes(), attributes_watched(model) as kept:
-            calls = watch_generate(model, inputs, {"model": model}, STEPS, generation_config)["model"]
+            calls = watch_generate(model, inputs, {"model": model}, CALLS, generation_config)["model"]
         if not kept[1].keys() <= kept[0].keys() or not masks_know_the_past(calls[1]):
             raise NeedsValues("the model keeps tensors where no cache has them, which may be states")
         part = _part(model, calls)
