@@ -143,7 +143,10 @@ def test_a_graph_that_is_right_at_the_next_size_alone_is_not_taken_for_right_bey
         return x * 7 if x.shape[0] == 7 else x * 100
 
     captured = modelport.capture(uneven, (torch.ones(5),), dynamic=True)
-    assert next(dim["hi"] for dim in captured.program.dims()) == 6
+    assert next(dim["hi"] for dim in captured.program.dims()) == 7
+    torch.testing.assert_close(captured.run(torch.ones(7)), uneven(torch.ones(7)))
+    with pytest.raises(modelport.ExportError, match="E0304"):
+        captured.run(torch.ones(8))
 
 
 def test_a_size_of_zero_that_is_read_as_a_number_gives_the_same_graph() -> None:

@@ -57,7 +57,7 @@ def test_bounds_of_a_dim_are_enforced() -> None:
         add, (torch.randn(3, 5), torch.randn(3, 5)), dynamic_shapes={"x": {0: rows}, "y": {0: rows}}
     )
     assert captured.run(torch.zeros(6, 5), torch.zeros(6, 5)).shape == (6, 5)
-    with pytest.raises(modelport.ExportError, match=r"rows is 7, .* 2\.\.6"):
+    with pytest.raises(modelport.ExportError, match=r"rows is 7 .* 2 to 6"):
         captured.run(torch.zeros(7, 5), torch.zeros(7, 5))
 
 

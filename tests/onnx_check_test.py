@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +168,8 @@ def test_a_range_of_the_file_is_respected(tmp_path: Path) -> None:
     program = modelport.OnnxExporter().export(model, _ids(2, 7), modelport.OnnxConfig(dynamic=True))
     report = modelport.check(program, model, [_ids(2, 7), _ids(1, 12), _ids(1, 13)])
     assert report.ok and len({row.size for row in report.rows}) == 2
-    assert [skip.why for skip in report.skipped] == ["sequence_length 13 is outside 1..12"]
+    [why] = [skip.why for skip in report.skipped]
+    assert why == "sequence_length is 13 (axis 1 of input input_ids), and the program is right for 1 to 12"
     nothing = modelport.check(program, model, [_ids(1, 13)])
     assert not nothing.ok and "no value of" in str(nothing.error())
 
@@ -195,35 +199,36 @@ def test_an_output_that_is_missing_or_too_many_differs(tmp_path: Path) -> None:
     assert {row.what for row in report.rows if not row.ok} == {"is missing", "is no output of the model"}
 
 
-@pytest.mark.parametrize(
-    ("condition", "holds"),
-    [
-        ("width%4 == 0", True),
-        ("width//2 + 1 > max(height, 3)", False),
-        ("not (width == 8 and height < 5) or -width*2 >= 0", False),
-        ("other == 3", None),
-        ("__import__('os')", None),
-        ("width %", None),
-        ("width % 0 == 1", None),
-    ],
-)
-def test_conditions_of_the_file_are_understood(condition: str, holds: bool | None) -> None:
-    from modelport.checking.guards import holds as found
-
-    assert found(condition, {"width": 8, "height": 5 if "//" in condition else 4}) is holds
-
-
-def test_a_condition_of_the_file_excuses_values_that_differ(tmp_path: Path) -> None:
-    model, _, path = exported("bert", tmp_path)
+def with_limits(path: Path, change: Callable[[dict], object]) -> None:
+    """Changes what the file says of its limits."""
     proto = onnx.load(path)
-    onnx.helper.set_model_props(proto, {"modelport.guards": '["sequence_length%2 == 1", "batch < 3"]'})
+    props = {row.key: row.value for row in proto.metadata_props}
+    limits = json.loads(props["modelport.limits"])
+    change(limits)
+    onnx.helper.set_model_props(proto, props | {"modelport.limits": json.dumps(limits)})
     onnx.save(proto, path)
-    assert len({row.size for row in modelport.check(path, model).rows}) == 4
-    with torch.no_grad():
-        model.bert.embeddings.word_embeddings.weight[:, :5] += 1
+
+
+@pytest.mark.parametrize(
+    "condition", ["__import__('os')", "width %", "9**9**9 == 1", "(" * 100000, "x" * 10**6]
+)
+def test_a_condition_of_the_file_that_cannot_be_read_is_refused_at_once(condition: str, tmp_path: Path) -> None:
+    model, _, path = exported("bert", tmp_path)
+    row = {"condition": condition, "where": {"file": "", "line": 0, "function": ""}, "module": ""}
+    with_limits(path, lambda limits: limits["conditions"].append(row))
+    begin = time.monotonic()
+    with pytest.raises(modelport.ExportError, match="E0103"):
+        modelport.check(path, model)
+    assert time.monotonic() - begin < 5
+
+
+def test_a_condition_of_the_file_excludes_sizes_that_break_it(tmp_path: Path) -> None:
+    model, _, path = exported("bert", tmp_path)
+    row = {"condition": "batch_size >= 2", "where": {"file": "m.py", "line": 3, "function": "f"}, "module": ""}
+    with_limits(path, lambda limits: limits["conditions"].append(row))
     report = modelport.check(path, model)
-    assert not report.ok and {row.size for row in report.rows} == {"example", "batch 1"}
-    assert "exported for sizes with batch < 3" in str(report)
+    assert report.ok and "batch 1" not in {row.size for row in report.rows}
+    assert "the program is right where batch_size >= 2, and here batch_size is 1" in str(report)
 
 
 NAN, INF = float("nan"), float("inf")

@@ -184,7 +184,8 @@ def test_the_same_model_gives_the_same_bytes(bert: BertModel) -> None:
 def test_the_file_says_for_which_sizes_it_is_valid(llama: LlamaForCausalLM) -> None:
     proto = export(llama).model_proto
     metadata = {row.key: row.value for row in proto.metadata_props}
-    assert json.loads(metadata["modelport.ranges"])["batch_size"] == [1, None]
+    dims = {dim["name"]: dim for dim in json.loads(metadata["modelport.limits"])["dims"]}
+    assert (dims["batch_size"]["lo"], dims["batch_size"]["hi"]) == (1, None)
     assert proto.producer_name == "modelport"
     assert proto.graph.node[-1].metadata_props[0].value.startswith("modeling_llama.py:")
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import os
 from pathlib import Path
 from typing import Any
 
 from . import _artifact
-from .errors import ExportError, problem
-
-_artifact.set_exception_class(ExportError)
+from .errors import problem
+from .limits import Limits
 
 further_outputs = _artifact.further_outputs
 
@@ -58,18 +57,37 @@ class Artifact:
             raise problem("E0103", f"{path}: no such file", "name an .onnx file")
         self.summary: dict[str, Any] = _artifact.read_onnx(os.fspath(self.path), nodes)
 
+    @functools.cached_property
+    def limits(self) -> Limits | None:
+        """What the file is valid for; None in a file that does not say."""
+        text = self.note("limits")
+        return None if text is None else Limits(text)
+
     @property
     def ranges(self) -> dict[str, tuple[int, int | None]]:
         """The sizes that each axis may take, by its name."""
-        return {name: (low, high) for name, (low, high) in self._json("modelport.ranges", {}).items()}
+        return self.limits.ranges if self.limits else {}
 
     @property
     def guards(self) -> list[str]:
-        return self._json("modelport.guards", [])
+        return self.limits.conditions if self.limits else []
 
     @property
     def assumptions(self) -> list[str]:
-        return self._json("modelport.assumptions", [])
+        checks = self.limits.checks if self.limits else []
+        return [f"{check['file']}:{check['line']} {check['what']}" for check in checks]
+
+    @property
+    def outputs(self) -> list[dict[str, Any]]:
+        """Those of the model: what a buffer holds after a call is none of them."""
+        state = {output for _, output in self.limits.state} if self.limits else set()
+        return [row for row in self.summary["outputs"] if row["name"] not in state]
+
+    @property
+    def inputs(self) -> list[dict[str, Any]]:
+        """Those of the model: a buffer that comes in with a value of its own is none of them."""
+        state = {name for name, _ in self.limits.state} if self.limits else set()
+        return [row for row in self.summary["inputs"] if row["name"] not in state]
 
     @property
     def takes_a_past(self) -> bool:
@@ -78,18 +96,6 @@ class Artifact:
     def note(self, key: str) -> str | None:
         """A text that the exporter left: "source", "model_class", "dtype"."""
         return self.summary["metadata"].get(f"modelport.{key}")
-
-    def _json(self, key: str, default: Any) -> Any:
-        text = self.summary["metadata"].get(key)
-        if text is None:
-            return default
-        try:
-            found = json.loads(text)
-        except ValueError:
-            found = None
-        if not isinstance(found, type(default)):
-            raise problem("E0103", f"{self.path}: its metadata {key} cannot be read", "export it again")
-        return found
 
     def weight_files(self) -> list[dict[str, Any]]:
         """The files that hold weights outside the model: how much of each is used, and whether it is all there."""

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from .errors import problem
+from .limits import check_frozen
 from .structure import Flat, flatten, unflatten
 
 
@@ -19,6 +20,7 @@ class Captured:
         self.inputs = inputs  # the example inputs
         self.outputs = outputs  # structure of the result, and the leaves that are no tensors
         self.in_graph = in_graph
+        self._state: dict[str, torch.Tensor] = {}  # buffers, as the last run left them
 
     def __str__(self) -> str:
         return self.program.text()
@@ -48,9 +50,19 @@ class Captured:
         return self.program.assumptions()
 
     def run(self, *args: Any, **inputs: Any) -> Any:
-        """Executes the graph through libtorch and returns the model's own output structure."""
-        outputs, _ = self.program.run(self._tensors(args, inputs), None)
+        """Executes the graph through libtorch and returns the model's own output structure. Buffers that the model
+        writes to are kept from call to call, as the model's own are. Inputs that the graph is not for are refused."""
+        outputs, self._state = self.program.run(self._tensors(args, inputs), state=self._state)
         return self._result(outputs)
+
+    def reset(self) -> None:
+        """Buffers as they were when the model was captured."""
+        self._state = {}
+
+    def frozen(self) -> dict[str, Any]:
+        """Arguments of the example that are no tensors, by name: they are part of the graph."""
+        pairs = zip(self.inputs.names, self.inputs.leaves, strict=True)
+        return {name: leaf for name, leaf in pairs if not isinstance(leaf, torch.Tensor)}
 
     def _result(self, outputs: list[Any]) -> Any:
         values = iter(outputs)
@@ -71,12 +83,8 @@ class Captured:
                 if not isinstance(values.get(name), torch.Tensor):
                     raise problem("E0301", f"the input {name} is missing", f"captured.run({name}=...)")
                 tensors.append(values.pop(name))
-            elif name in values and values.pop(name) != example:
-                raise problem(
-                    "E0301",
-                    f"the input {name} was {example!r} in the capture and cannot change",
-                    "capture again with the new value",
-                )
+            elif name in values:
+                check_frozen(name, values.pop(name), example)
         for name, value in values.items():
             if value is not None:
                 raise problem(

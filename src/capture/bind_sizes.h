@@ -1,4 +1,4 @@
-// The sizes of actual inputs as values of a graph's symbols.
+// The sizes of tensors held against what a graph is valid for.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,13 +9,11 @@
 
 namespace modelport::capture {
 
-/// Checks rank, dtype and sizes of all inputs, ranges and guards; throws ExportError with
-/// everything that does not fit.
+/// The value of each symbol. Throws ExportError: bad_input for inputs of another rank or dtype,
+/// guard_failed for sizes outside the limits.
 shape::Values bind_sizes(const ir::Graph& graph, const std::vector<at::Tensor>& inputs);
 
-/// Whether the guard is known not to hold; data gets its values only while the graph runs.
+/// The condition does not hold; one on a number that is not known yet does not fail.
 bool fails(const shape::Guard& guard, const shape::Values& values);
-/// What to say about a guard that does not hold.
-Diagnostic broken(const shape::Guard& guard);
 
 }  // namespace modelport::capture

@@ -9,6 +9,7 @@
 #include "capture/op_facts.h"
 #include "capture/session.h"
 #include "capture/torch_dtype.h"
+#include "signature/limits.h"
 
 namespace modelport::capture {
 
@@ -29,6 +30,7 @@ class Interpreter {
     count_uses();
     for (const ir::ValueId input : graph_.inputs) check_assumptions(input);
     for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) run_node(ir::NodeId{i});
+    check_conditions();
     RunResult result;
     for (const ir::Output& output : graph_.outputs)
       result.outputs.push_back(output_value(output.value));
@@ -48,12 +50,16 @@ class Interpreter {
   void bind_weights() {
     Diagnostics missing;
     for (const ir::ValueId id : graph_.weights) {
-      const auto found = request_.weights.find(graph_.value(id).name);
-      if (found != request_.weights.end()) {
+      const std::string& name = graph_.value(id).name;
+      const auto kept = request_.state.find(name);
+      const auto found = request_.weights.find(name);
+      if (kept != request_.state.end()) {
+        tensors_[id.index] = kept->second;
+      } else if (found != request_.weights.end()) {
         tensors_[id.index] = found->second;
       } else {
         missing.add({.code = Code::missing_weight,
-                     .what = "no tensor for the weight " + graph_.value(id).name,
+                     .what = "no tensor for the weight " + name,
                      .ways_out = {"load the checkpoint that the graph was captured from"}});
       }
     }
@@ -170,8 +176,13 @@ class Interpreter {
       if (needed != value.toLong())
         differs_from_capture(node, "reads the number", value.toLong(), needed);
     }
+    check_conditions();
+  }
+
+  /// Those on what the data decides: the others were tested before the run.
+  void check_conditions() {
     for (const shape::Guard& guard : graph_.guards) {
-      if (fails(guard, values_)) throw ExportError(broken(guard));
+      if (fails(guard, values_)) throw ExportError(signature::broken_condition(guard, values_));
     }
   }
 

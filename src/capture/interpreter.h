@@ -26,6 +26,8 @@ struct RunRequest {
   const ir::Graph& graph;
   const WeightTensors& weights;
   const std::vector<at::Tensor>& inputs;  // in the order of graph.inputs
+  /// Buffers as an earlier run left them, in place of their values in `weights`.
+  WeightTensors state = {};
   /// Sees each node's results as they are made; for finding the first difference.
   std::function<void(ir::NodeId, const std::vector<at::Tensor>&)> watch;
 };

@@ -138,18 +138,78 @@ ir::Graph Session::finish() {
     }
   }
   assume_numbers();
+  const std::vector<ReplacedByData> replaced = data_that_was_replaced();
   graph_.substitute(dims_.replacements());
   for (const shape::Dim& dim : dims_.all()) {
     if (!dims_.replacements().contains(dim.name)) graph_.dims.push_back(dim);
   }
   for (const shape::Guard& guard : dims_.guards()) {
-    if (guard.effect != shape::Guard::Effect::kept || is_truth_of_data(guard.condition)) continue;
-    shape::Guard kept = guard;
-    kept.condition = dims_.simplify(guard.condition);
-    if (!kept.condition.constant()) graph_.guards.push_back(std::move(kept));
+    const bool bounds_data =
+        guard.effect == shape::Guard::Effect::bounded && depends_on_data(guard.condition);
+    const bool kept = guard.effect == shape::Guard::Effect::kept || bounds_data;
+    if (!kept || is_truth_of_data(guard.condition)) continue;
+    shape::Guard stays = guard;
+    stays.effect = shape::Guard::Effect::kept;
+    stays.condition = dims_.simplify(guard.condition);
+    if (!stays.condition.constant()) graph_.guards.push_back(std::move(stays));
   }
+  keep_conditions_on_data(replaced);
   ir::drop_dead_nodes(graph_);
   return std::move(graph_);
+}
+
+std::vector<Session::ReplacedByData> Session::data_that_was_replaced() const {
+  std::vector<ReplacedByData> found;
+  std::set<std::string, std::less<>> seen;
+  const auto add = [&](const Int& size, ir::ValueId giver, std::size_t axis) {
+    const auto symbol = size.as_symbol();
+    if (!symbol || !dims_.replacements().contains(*symbol)) return;
+    const std::string name(*symbol);
+    if (!dims_.find(name)->from_data || !seen.insert(name).second) return;
+    shape::Guard condition{
+        Bool::compare(shape::Compare::eq, size, dims_.replacements().find(name)->second)};
+    for (const shape::Guard& guard : dims_.guards()) {
+      std::set<std::string, std::less<>> symbols;
+      shape::collect_symbols(guard.condition, symbols);
+      if (!symbols.contains(name)) continue;
+      condition.where = guard.where;
+      condition.module_path = guard.module_path;
+    }
+    found.push_back({giver, axis, std::move(condition)});
+  };
+  for (const ir::Node& node : graph_.nodes()) {
+    for (const ir::ValueId id : node.results) {
+      const ir::Type& type = graph_.value(id).type;
+      if (const auto* tensor = std::get_if<ir::TensorType>(&type)) {
+        for (std::size_t axis = 0; axis < tensor->shape.size(); ++axis)
+          add(tensor->shape[axis], id, axis);
+      } else if (const auto* number = std::get_if<Int>(&std::get<ir::ScalarType>(type).symbol)) {
+        // One that was pinned is an assumption already.
+        if (!dims_.simplify(*number).is_constant()) add(*number, id, 0);
+      }
+    }
+  }
+  return found;
+}
+
+void Session::keep_conditions_on_data(const std::vector<ReplacedByData>& replaced) {
+  for (const ReplacedByData& one : replaced) {
+    std::set<std::string, std::less<>> symbols;
+    shape::collect_symbols(one.condition.condition, symbols);
+    for (const std::string& name : symbols) {
+      if (!dims_.replacements().contains(name)) continue;
+      shape::Dim dim = *dims_.find(name);
+      dim.range = dim.declared;
+      ir::Type& type = graph_.value(one.giver).type;
+      if (auto* tensor = std::get_if<ir::TensorType>(&type)) {
+        tensor->shape[one.axis] = Int::symbol(name);
+      } else {
+        std::get<ir::ScalarType>(type).symbol = Int::symbol(name);
+      }
+      graph_.dims.push_back(std::move(dim));
+    }
+    graph_.guards.push_back(one.condition);
+  }
 }
 
 /// A number read from data that had to be known (the count of a Python loop, the truth of a check)

@@ -118,6 +118,15 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<Trace> strided_view(const Owner& owner, const at::Tensor& plain);
   ir::ValueId constant_for(const at::Tensor& plain);
   void assume_numbers();
+  /// A number or a size that the data decides and that something else took the place of: whoever
+  /// gives it keeps its symbol, and a condition says what it has to be.
+  struct ReplacedByData {
+    ir::ValueId giver;
+    std::size_t axis = 0;  // of a tensor
+    shape::Guard condition;
+  };
+  std::vector<ReplacedByData> data_that_was_replaced() const;
+  void keep_conditions_on_data(const std::vector<ReplacedByData>& replaced);
 
   ir::Graph graph_;
   shape::Dims dims_;

@@ -114,6 +114,7 @@ struct Assumption {
   ValueId value;  // a tensor with one element
   std::variant<bool, std::int64_t, double> expected;
   PlaceId place;
+  std::string what = {};  // in words, where more is known than that the model branched
   bool operator==(const Assumption&) const = default;
 };
 

@@ -35,21 +35,30 @@ class Replacer {
     }
   }
 
-  /// A dim that is replaced by a symbol of its own is renamed; every other one that is replaced
-  /// goes.
+  /// A dim that is replaced by a symbol of its own is renamed; one that is replaced by a symbol
+  /// that is there leaves its range with that one; every other one that is replaced goes.
   void in(std::vector<shape::Dim>& dims) const {
     std::set<std::string, std::less<>> taken;
     for (const shape::Dim& dim : dims) {
       if (!replacements_.contains(dim.name)) taken.insert(dim.name);
     }
+    std::vector<shape::Dim> united;
     std::erase_if(dims, [&](shape::Dim& dim) {
       const auto replacement = replacements_.find(dim.name);
       if (replacement == replacements_.end()) return false;
       const auto symbol = replacement->second.as_symbol();
-      if (!symbol || !taken.emplace(*symbol).second) return true;
+      if (!symbol) return true;
       dim.name = *symbol;
-      return false;
+      if (taken.emplace(*symbol).second) return false;
+      united.push_back(dim);
+      return true;
     });
+    for (const shape::Dim& gone : united) {
+      shape::Dim& stays = *std::ranges::find(dims, gone.name, &shape::Dim::name);
+      if (gone.range.lo > stays.range.lo) stays.lo_where = gone.lo_where;
+      if (gone.range.hi < stays.range.hi) stays.hi_where = gone.hi_where;
+      stays.range = shape::intersect(stays.range, gone.range);
+    }
   }
 
  private:

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ops/rules.h"
 #include "passes/rewrite.h"
+#include "signature/limits.h"
 
 namespace modelport::passes {
 namespace {
@@ -39,7 +41,10 @@ class Lowering {
       : source_(source), dims_(dims_of(source)), lower_(target_, dims_, settings) {
     target_.name = source.name;
     target_.dims = source.dims;
-    target_.guards = source.guards;
+    for (const shape::Guard& guard : source.guards) {
+      if (!signature::depends_on_data(guard.condition, source.dims))
+        target_.guards.push_back(guard);
+    }
     value_of_.resize(source.values().size());
   }
 
@@ -55,11 +60,67 @@ class Lowering {
         continue;
       target_.outputs.push_back({output.name, {output_value(*id)}});
     }
+    add_state();
+    add_checks();
     drop_pair_views(target_);
     return std::move(target_);
   }
 
  private:
+  /// What a run leaves in a buffer goes out, to come in again with the next call.
+  void add_state() {
+    for (const ir::Mutation& mutation : source_.mutations) {
+      const ir::ValueId value = output_value(mutation.value);
+      const std::string& name = source_.value(mutation.buffer).name;
+      target_.outputs.push_back({free_output_name(name + "_out"), {value}});
+      target_.mutations.push_back({stored(mutation.buffer), value});
+    }
+  }
+
+  std::string free_output_name(const std::string& wanted) const {
+    const auto taken = [&](const std::string& name) {
+      return target_.find_input(name) != nullptr ||
+             std::ranges::any_of(target_.outputs,
+                                 [&](const ir::Output& output) { return output.name == name; });
+    };
+    std::string name = wanted;
+    for (int i = 1; taken(name); ++i) name = fmt::format("{}_{}", wanted, i);
+    return name;
+  }
+
+  /// The weight itself, whose complex numbers are pairs.
+  ir::ValueId stored(ir::ValueId weight) const {
+    return *target_.find_weight(source_.value(weight).name);
+  }
+
+  /// Conditions on what the data decides, each as a value that is true where the program is right.
+  void add_checks() {
+    for (const ir::Assumption& assumption : source_.assumptions) {
+      const ir::ValueId value = lower_.reshape(value_of_[assumption.value.index], {shape::Int(1)});
+      const ir::ValueId expected = lower_.number_of(expected_arg(assumption), lower_.dtype(value));
+      const ir::Place& place = source_.place(assumption.place);
+      target_.assumptions.push_back({lower_.compare("Equal", value, expected), true,
+                                     target_.add_place(place.where, place.module_path),
+                                     "the model branches on its data, and the program has the "
+                                     "branch that the example took"});
+    }
+    for (const shape::Guard& guard : source_.guards) {
+      if (!signature::depends_on_data(guard.condition, source_.dims)) continue;
+      target_.assumptions.push_back(
+          {lower_.numbers().truth(guard.condition), true,
+           target_.add_place(guard.where, guard.module_path),
+           fmt::format("the model reads its data, and the program is right where {}",
+                       shape::print(guard.condition))});
+    }
+  }
+
+  static ir::Arg expected_arg(const ir::Assumption& assumption) {
+    if (const bool* truth = std::get_if<bool>(&assumption.expected)) return {*truth};
+    if (const auto* number = std::get_if<std::int64_t>(&assumption.expected))
+      return {shape::Int(*number)};
+    return {std::get<double>(assumption.expected)};
+  }
+
   void add_input(ir::ValueId id) {
     const ir::Value& input = source_.value(id);
     const auto* type = std::get_if<ir::TensorType>(&input.type);

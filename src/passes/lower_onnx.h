@@ -6,9 +6,10 @@
 
 namespace modelport::passes {
 
-/// Inputs, weights and outputs keep their names and types; numbers among the outputs go, and so do
-/// assumptions. Complex inputs and outputs are
-/// pairs of reals. Throws ExportError with every operator that has no rule.
+/// Inputs, weights and outputs keep their names and types; numbers among the outputs go. Conditions
+/// on data and assumptions become assumptions that a value is true; a buffer that is written to
+/// gets an output more. Complex inputs and outputs are pairs of reals. Throws ExportError with
+/// every operator that has no rule.
 ir::Graph lower_to_onnx(const ir::Graph& graph, const ops::Lower::Settings& settings);
 
 }  // namespace modelport::passes

@@ -18,4 +18,7 @@ void use_gemm_for_all_weights(ir::Graph& graph);
 /// What only small constants go into becomes a constant.
 void fold_constants(ir::Graph& graph);
 
+/// Nodes that make a runtime fail where inputs are outside of what the graph is valid for.
+void put_limits_into_graph(ir::Graph& graph, int opset);
+
 }  // namespace modelport::passes

@@ -45,6 +45,7 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings) {
       if (settings.opset >= pass.since_opset) pass.run(lowered);
     }
   }
+  if (settings.limits_in_graph) put_limits_into_graph(lowered, settings.opset);
   return lowered;
 }
 

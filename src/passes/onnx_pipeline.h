@@ -22,8 +22,9 @@ std::span<const Pass> after_lowering();
 
 struct OnnxSettings {
   int opset = 23;
-  bool optimize = true;       // false: the plain lowering
-  bool keep_weights = false;  // as they are stored: no weight is wanted transposed
+  bool optimize = true;          // false: the plain lowering
+  bool keep_weights = false;     // as they are stored: no weight is wanted transposed
+  bool limits_in_graph = false;  // the program tests its inputs itself
 };
 ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings);
 

@@ -64,6 +64,11 @@ ir::ValueId Rebuild::ints(const std::vector<std::int64_t>& numbers) {
 ir::Graph Rebuild::finish() && {
   for (const ir::Output& output : source_.outputs)
     graph_.outputs.push_back({output.name, translated(output.value)});
+  for (const ir::Mutation& mutation : source_.mutations)
+    graph_.mutations.push_back({operator()(mutation.buffer), operator()(mutation.value)});
+  for (const ir::Assumption& assumption : source_.assumptions)
+    graph_.assumptions.push_back(
+        {operator()(assumption.value), assumption.expected, assumption.place, assumption.what});
   return std::move(graph_);
 }
 

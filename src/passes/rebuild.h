@@ -22,7 +22,7 @@ class Rebuild {
   ir::ValueId ints(const std::vector<std::int64_t>& numbers);
   void replace(ir::ValueId old, ir::ValueId by) { value_of_[old.index] = by; }
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
-  /// The new graph; outputs are those of the old one.
+  /// The new graph; outputs, state and assumptions are those of the old one.
   ir::Graph finish() &&;
 
  private:

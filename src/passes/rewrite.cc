@@ -15,12 +15,20 @@ void Replacements::apply(ir::Node& node) const {
 
 void Replacements::apply_to_outputs(ir::Graph& graph) const {
   for (ir::Output& output : graph.outputs) apply(output.value);
+  for (ir::Mutation& mutation : graph.mutations) mutation.value = operator()(mutation.value);
+  for (ir::Assumption& assumption : graph.assumptions)
+    assumption.value = operator()(assumption.value);
 }
 
 void drop_unused(ir::Graph& graph) {
   std::vector<bool> needed(graph.values().size(), false);
   const auto need = [&](ir::ValueId id) { needed[id.index] = true; };
   for (const ir::Output& output : graph.outputs) ir::for_each_value(output.value, need);
+  for (const ir::Mutation& mutation : graph.mutations) {
+    need(mutation.buffer);
+    need(mutation.value);
+  }
+  for (const ir::Assumption& assumption : graph.assumptions) need(assumption.value);
   std::vector<bool> keep(graph.nodes().size(), false);
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const ir::Node& node = graph.nodes()[i];

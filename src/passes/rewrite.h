@@ -19,7 +19,8 @@ class Replacements {
   }
   void apply(ir::Arg& arg) const;
   void apply(ir::Node& node) const;
-  /// The outputs; nodes are expected to be up to date, as a pass rewrites them on its way.
+  /// Outputs, state and checks; nodes are expected to be up to date, as a pass rewrites them on its
+  /// way.
   void apply_to_outputs(ir::Graph& graph) const;
 
  private:

@@ -17,6 +17,8 @@ struct Dim {
   Range declared;          // as declared
   std::int64_t hint = 0;   // the size in the example run
   bool from_data = false;  // known only when the program runs: nonzero, item
+  SourceLine lo_where;     // the line of the model that narrowed the range from below
+  SourceLine hi_where;     // and from above
   bool operator==(const Dim&) const = default;
 };
 
@@ -67,6 +69,8 @@ class Dims {
   /// the edge of a range (1, where the model asks `seq > 1`) stays a symbol and the graph can be
   /// compared with that of another size.
   void set_trial(bool trial) { trial_ = trial; }
+  /// What a trial decided without recording it, each condition once.
+  const std::vector<Guard>& met() const { return met_; }
   bool settle_equal(const Int& a, const Int& b, const Place& place) {
     return settle(Bool::compare(Compare::eq, a, b), place);
   }
@@ -83,6 +87,7 @@ class Dims {
 
  private:
   bool trial_ = false;
+  std::vector<Guard> met_;
   /// A condition that is known to hold but could not be built into symbols and ranges.
   struct Fact {
     Bool condition;
@@ -109,6 +114,7 @@ class Dims {
   Int without_positive_factors(const Int& x) const;
 
   std::size_t note(const Bool& condition, Guard::Effect effect, const Cause& cause);
+  void meet(const Bool& condition, const Place& place);
   void settle_true(const Bool& condition, const Cause& cause);
   void record(const Bool& condition, const Cause& cause);
   void record_equal(const Int& difference, const Cause& cause);

@@ -44,8 +44,19 @@ bool Dims::settle(const Bool& condition, const Place& place) {
   const Bool holds = truth ? known : !known;
   const bool equality =
       holds.node().op == Bool::Op::compare_int && holds.node().compare == Compare::eq;
-  if (!trial_ || (equality && truth)) record(holds, {.place = &place, .guard = std::nullopt});
+  if (!trial_ || (equality && truth)) {
+    record(holds, {.place = &place, .guard = std::nullopt});
+  } else {
+    meet(holds, place);
+  }
   return truth;
+}
+
+void Dims::meet(const Bool& condition, const Place& place) {
+  for (const Guard& known : met_) {
+    if (known.condition == condition) return;
+  }
+  met_.push_back({condition, Effect::kept, place.where, place.module_path});
 }
 
 void Dims::settle_true(const Bool& condition, const Cause& cause) {
@@ -142,6 +153,9 @@ void Dims::replace(const std::string& name, const Int& value, std::size_t guard)
   }
   if (const auto other = value.as_symbol()) {
     const Range both = intersect(range, dim(*other).range);
+    Dim& stays = dims_[index_.find(*other)->second];
+    if (both.lo > stays.range.lo) stays.lo_where = dim(name).lo_where;
+    if (both.hi < stays.range.hi) stays.hi_where = dim(name).hi_where;
     set_range(name, both);
     set_range(*other, both);
     if (both.lo == both.hi) replace(std::string(*other), both.lo, guard);
@@ -219,6 +233,9 @@ void Dims::narrow(std::string_view name, const Range& range, const Bool& conditi
   const Range both = intersect(dim(name).range, range);
   const bool pins = both.lo == both.hi;
   const std::size_t guard = note(condition, pins ? Effect::pinned : Effect::bounded, cause);
+  Dim& narrowed = dims_[index_.find(name)->second];
+  if (both.lo > narrowed.range.lo) narrowed.lo_where = guards_[guard].where;
+  if (both.hi < narrowed.range.hi) narrowed.hi_where = guards_[guard].where;
   set_range(name, both);
   if (pins) replace(std::string(name), both.lo, guard);
   use_facts_again();

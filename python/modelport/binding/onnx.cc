@@ -3,11 +3,13 @@
 
 #include <algorithm>
 
+#include "backends/onnx/value_names.h"
 #include "backends/onnx/writer.h"
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
 #include "ir/text.h"
 #include "passes/onnx_pipeline.h"
+#include "signature/limits.h"
 
 namespace modelport::binding {
 
@@ -35,15 +37,17 @@ void rename(OnnxGraph& lowered, const Names& inputs, const Names& outputs) {
 
 std::shared_ptr<OnnxGraph> lower(std::shared_ptr<Program> program, int opset, bool optimize,
                                  const Names& inputs, const Names& outputs, const Names& dims,
-                                 bool keep_weights) {
+                                 bool keep_weights, bool limits_in_graph) {
   const py::gil_scoped_release no_gil;
   auto lowered = std::make_shared<OnnxGraph>();
   ir::Graph source = program->graph;
   shape::Substitution renamed;
   for (const auto& [name, other] : dims) renamed.emplace(name, shape::Int::symbol(other));
   source.substitute(renamed);
-  lowered->graph =
-      passes::to_onnx(source, {.opset = opset, .optimize = optimize, .keep_weights = keep_weights});
+  lowered->graph = passes::to_onnx(source, {.opset = opset,
+                                            .optimize = optimize,
+                                            .keep_weights = keep_weights,
+                                            .limits_in_graph = limits_in_graph});
   rename(*lowered, inputs, outputs);
   lowered->program = std::move(program);
   lowered->opset = opset;
@@ -76,12 +80,21 @@ std::vector<std::string> output_names(const OnnxGraph& lowered) {
   return names;
 }
 
-/// Conditions between sizes that must hold, in the names of the file's axes.
-std::vector<std::string> guards(const OnnxGraph& lowered) {
-  std::vector<std::string> conditions;
-  for (const shape::Guard& guard : lowered.graph.guards)
-    conditions.push_back(shape::print(guard.condition));
-  return conditions;
+/// What the file is valid for, in the names that it has for everything.
+std::string limits(const OnnxGraph& lowered,
+                   const std::vector<std::pair<std::string, py::object>>& frozen) {
+  const ir::Graph& graph = lowered.graph;
+  signature::Limits limits = signature::limits_of(graph);
+  for (const auto& [name, value] : frozen) limits.frozen.push_back({name, constant_of(value)});
+  const onnx::ValueNames names(graph);
+  for (const ir::Assumption& assumption : graph.assumptions) {
+    const ir::Place& place = graph.place(assumption.place);
+    limits.checks.push_back(
+        {names.of(assumption.value), assumption.what, place.where, place.module_path});
+  }
+  for (const ir::Mutation& mutation : graph.mutations)
+    limits.state.push_back({names.of(mutation.buffer), names.of(mutation.value)});
+  return signature::to_json(limits);
 }
 
 std::vector<at::ScalarType> output_dtypes(const OnnxGraph& lowered) {
@@ -144,13 +157,13 @@ void bind_onnx(py::module_& module) {
       .def("inputs", &input_names)
       .def("outputs", &output_names)
       .def("output_dtypes", &output_dtypes)
-      .def("guards", &guards)
+      .def("limits", &limits)
       .def("dims", [](const OnnxGraph& lowered) { return dims_list(lowered.graph); })
       .def("write", &write)
       .def("bytes", &bytes_of);
   module.def("lower_onnx", &lower, py::arg("program"), py::arg("opset"), py::arg("optimize"),
              py::arg("inputs") = Names{}, py::arg("outputs") = Names{}, py::arg("dims") = Names{},
-             py::arg("keep_weights") = false);
+             py::arg("keep_weights") = false, py::arg("limits_in_graph") = false);
 }
 
 }  // namespace modelport::binding

@@ -7,6 +7,8 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "shape/widen.h"
+#include "signature/limits.h"
 
 namespace modelport::binding {
 
@@ -89,6 +91,22 @@ std::vector<std::vector<std::int64_t>> input_sizes(
   return sizes;
 }
 
+shape::Values sizes_of_example(const Program& program) {
+  shape::Values values;
+  for (const shape::Dim& dim : program.graph.dims) values.ints[dim.name] = dim.hint;
+  return values;
+}
+
+/// Takes over the sizes of a trial at other sizes of the symbols named, which does the same as the
+/// program. `first` is the capture that was tried.
+void widen(Program& program, const Program& trial, const std::vector<std::string>& names,
+           const Program& first) {
+  shape::widen({program.graph.dims, program.graph.guards}, {.dims = trial.dims,
+                                                            .widened = names,
+                                                            .known = first.guards,
+                                                            .example = sizes_of_example(first)});
+}
+
 /// Nothing where more than sizes decides: data, or a symbol that has no value here.
 std::optional<bool> holds(const shape::Bool& condition, const shape::Values& values) {
   try {
@@ -98,11 +116,10 @@ std::optional<bool> holds(const shape::Bool& condition, const shape::Values& val
   }
 }
 
-/// The size nearest to the example's, within its range, at which a condition on that size alone
-/// does not hold.
-std::optional<std::int64_t> size_against(const shape::Bool& condition, const shape::Dim& dim) {
+/// The size nearest to the example's, within its range, at which a condition does not hold.
+std::optional<std::int64_t> size_against(const shape::Bool& condition, const shape::Dim& dim,
+                                         shape::Values values) {
   constexpr std::int64_t kNear = 64;
-  shape::Values values;
   for (std::int64_t away = 1; away <= kNear; ++away) {
     for (const std::int64_t size : {dim.hint + away, dim.hint - away}) {
       if (size < dim.range.lo || size > dim.range.hi) continue;
@@ -113,25 +130,40 @@ std::optional<std::int64_t> size_against(const shape::Bool& condition, const sha
   return std::nullopt;
 }
 
-/// Symbols of the inputs that some condition besides their ranges concerns, and no other symbol,
-/// each with a size that breaks it.
+/// Symbols of the inputs that some condition besides their ranges concerns, each with a size that
+/// breaks it while the others are as in the example.
 std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& program) {
   std::vector<std::pair<std::string, std::int64_t>> found;
+  const shape::Values example = sizes_of_example(program);
   for (const shape::Guard& guard : program.graph.guards) {
+    if (signature::depends_on_data(guard.condition, program.graph.dims)) continue;
     std::set<std::string, std::less<>> symbols;
     shape::collect_symbols(guard.condition, symbols);
     for (const shape::Dim& dim : program.graph.dims) {
-      if (dim.from_data || symbols.size() != 1 || !symbols.contains(dim.name)) continue;
-      if (const auto size = size_against(guard.condition, dim)) found.emplace_back(dim.name, *size);
+      if (!symbols.contains(dim.name)) continue;
+      const auto size = size_against(guard.condition, dim, example);
+      if (!size) continue;
+      found.emplace_back(dim.name, *size);
+      break;
     }
   }
   return found;
 }
 
-/// Forgets the conditions that do not hold where some symbols have other sizes than in the example.
-void drop_conditions(Program& program, const std::map<std::string, std::int64_t>& changed) {
-  shape::Values values;
-  for (const shape::Dim& dim : program.graph.dims) values.ints[dim.name] = dim.hint;
+/// Takes over the conditions between sizes that another capture of the same model kept.
+void add_conditions(Program& program, const Program& other) {
+  for (const shape::Guard& guard : other.graph.guards) {
+    const auto same = [&](const shape::Guard& mine) { return mine.condition == guard.condition; };
+    if (signature::depends_on_data(guard.condition, other.graph.dims)) continue;
+    if (std::ranges::none_of(program.graph.guards, same)) program.graph.guards.push_back(guard);
+  }
+}
+
+/// Forgets the conditions that do not hold where some symbols have other sizes than in the example
+/// of `first`.
+void drop_conditions(Program& program, const std::map<std::string, std::int64_t>& changed,
+                     const Program& first) {
+  shape::Values values = sizes_of_example(first);
   for (const auto& [symbol, size] : changed) values.ints[symbol] = size;
   const auto broken = [&](const shape::Guard& guard) {
     return holds(guard.condition, values) == false;
@@ -140,9 +172,37 @@ void drop_conditions(Program& program, const std::map<std::string, std::int64_t>
   std::erase_if(program.guards, broken);
 }
 
+/// Whether the conditions between sizes hold at these sizes.
+bool admits(const Program& program, const std::map<std::string, std::int64_t>& sizes) {
+  shape::Values values;
+  values.ints.insert(sizes.begin(), sizes.end());
+  return std::ranges::none_of(program.graph.guards, [&](const shape::Guard& guard) {
+    return holds(guard.condition, values) == false;
+  });
+}
+
+/// Whether the tensors that the model made on its own are the same: they may depend on a size that
+/// Python read.
+bool same_constants(const Program& a, const Program& b) {
+  for (const ir::ValueId id : a.graph.weights) {
+    const ir::Value& weight = a.graph.value(id);
+    if (weight.weight_kind != ir::WeightKind::constant) continue;
+    const auto mine = a.weights.find(weight.name);
+    const auto theirs = b.weights.find(weight.name);
+    if (mine == a.weights.end() || theirs == b.weights.end()) continue;
+    const at::Tensor& x = mine->second;
+    const at::Tensor& y = theirs->second;
+    if (x.is_meta() || y.is_meta()) continue;
+    if (x.sizes() != y.sizes() || x.scalar_type() != y.scalar_type()) return false;
+    if (!x.equal(y)) return false;
+  }
+  return true;
+}
+
 /// Whether two captures gave the same program, with the symbols unified that either of them
 /// unified.
 bool same_where_both_hold(const Program& a, const Program& b) {
+  if (!same_constants(a, b)) return false;
   if (a.replacements == b.replacements) return ir::same_program(a.graph, b.graph);
   ir::Graph first = a.graph;
   ir::Graph second = b.graph;
@@ -174,6 +234,12 @@ py::list assumptions_list(const Program& program) {
     row["expected"] = py::cast(assumption.expected);
     rows.append(row);
   }
+  for (const shape::Guard& guard : program.graph.guards) {
+    if (!signature::depends_on_data(guard.condition, program.graph.dims)) continue;
+    py::dict row = place_dict(guard.where, guard.module_path);
+    row["expected"] = shape::print(guard.condition);
+    rows.append(row);
+  }
   return rows;
 }
 
@@ -182,7 +248,7 @@ py::object output_object(const capture::OutputValue& value) {
 }
 
 py::tuple run(const Program& program, const std::vector<at::Tensor>& inputs,
-              const py::object& watch) {
+              const py::object& watch, const capture::WeightTensors& state) {
   std::function<void(ir::NodeId, const std::vector<at::Tensor>&)> watcher;
   if (!watch.is_none()) {
     watcher = [&](ir::NodeId id, const std::vector<at::Tensor>& results) {
@@ -193,7 +259,7 @@ py::tuple run(const Program& program, const std::vector<at::Tensor>& inputs,
   capture::RunResult result;
   {
     const py::gil_scoped_release no_gil;
-    result = capture::run_graph({program.graph, program.weights, inputs, watcher});
+    result = capture::run_graph({program.graph, program.weights, inputs, state, watcher});
   }
   py::list outputs;
   for (const capture::OutputValue& value : result.outputs) outputs.append(output_object(value));
@@ -241,8 +307,12 @@ void bind_program(py::module_& module) {
       .def("copy", [](const Program& self) { return std::make_shared<Program>(self); })
       .def("input_sizes", &input_sizes)
       .def("sizes_against", &sizes_against)
+      .def("widen", &widen)
+      .def("admits", &admits)
+      .def("add_conditions", &add_conditions)
       .def("drop_conditions", &drop_conditions)
-      .def("run", &run);
+      .def("run", &run, py::arg("inputs"), py::arg("watch") = py::none(),
+           py::arg("state") = capture::WeightTensors{});
   module.def("parse_graph", [](const std::string& text) {
     auto program = std::make_shared<Program>();
     program->graph = ir::parse_graph(text);

@@ -12,6 +12,7 @@
 #include "binding/errors.h"
 #include "capture/interpreter.h"
 #include "ir/graph.h"
+#include "signature/signature.h"
 #include "weights/store.h"
 
 namespace modelport::binding {
@@ -23,6 +24,7 @@ struct Program {
   capture::WeightTensors weights;
   std::vector<shape::Guard> guards;  // all that were met, those that became ranges included
   shape::Substitution replacements;  // symbols that guards unified or pinned
+  shape::Dims dims;                  // as the capture left them; a trial's has what it met
 };
 
 void bind_program(py::module_& module);
@@ -33,6 +35,8 @@ void bind_checkpoint(py::module_& module);
 void bind_onnx(py::module_& module);
 void bind_samples(py::module_& module);
 
+/// A leaf of the model's call that is no tensor.
+signature::Constant constant_of(const py::handle& value);
 /// One dict a dimension: name, range, hint.
 py::list dims_list(const ir::Graph& graph);
 /// Where weights come from other than the memory of their tensors, by name; maybe in another type,

@@ -15,14 +15,6 @@ using signature::Constant;
 using signature::Leaf;
 using signature::Signature;
 
-Constant constant_of(const py::handle& value) {
-  if (value.is_none()) return {};
-  if (py::isinstance<py::bool_>(value)) return {py::cast<bool>(value)};
-  if (py::isinstance<py::int_>(value)) return {py::cast<std::int64_t>(value)};
-  if (py::isinstance<py::float_>(value)) return {py::cast<double>(value)};
-  return {py::cast<std::string>(py::str(value))};
-}
-
 py::object constant_object(const Constant& constant) {
   if (std::holds_alternative<std::monostate>(constant.value)) return py::none();
   return std::visit(
@@ -86,6 +78,14 @@ py::tuple read(const std::string& path) {
 }
 
 }  // namespace
+
+Constant constant_of(const py::handle& value) {
+  if (value.is_none()) return {};
+  if (py::isinstance<py::bool_>(value)) return {py::cast<bool>(value)};
+  if (py::isinstance<py::int_>(value)) return {py::cast<std::int64_t>(value)};
+  if (py::isinstance<py::float_>(value)) return {py::cast<double>(value)};
+  return {py::cast<std::string>(py::str(value))};
+}
 
 void bind_pt2(py::module_& module) {
   module.def("write_pt2", &write);

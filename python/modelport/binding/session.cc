@@ -65,6 +65,7 @@ class PySession {
     session_->graph().name = name;
     program->guards = session_->dims().guards();
     program->replacements = session_->dims().replacements();
+    program->dims = session_->dims();
     for (const auto& [value, tensor] : session_->weight_tensors()) {
       program->weights.emplace(session_->graph().value(value).name, tensor.detach());
     }

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from ..artifact import Artifact
+from ..artifact import Artifact, further_outputs
 from ..checkpoint import DTYPES
 from ..errors import ExportError, problem
-from ..exporters.onnx_names import AXES, input_name, output_names
-from ..exporters.onnx_session import quiet_session, run_session, to_numpy
+from ..exporters.onnx_names import input_name, output_names
+from ..exporters.onnx_session import quiet_session, run_session, shape_of, to_numpy
+from ..limits import CallLimits
 from ..structure import flatten
-from .guards import holds
 
 
 def needs_onnxruntime() -> None:
@@ -36,13 +36,14 @@ class Runner:
         needs_onnxruntime()
         self.artifact = artifact
         self._names = dict(names or {})
-        self.inputs = artifact.summary["inputs"]
+        self.inputs = artifact.inputs
         lost = [row for row in artifact.weight_files() if row["state"] != "whole"]
         if lost:
             rows = ", ".join(f"{row['file']} is {row['state']}" for row in lost)
             raise problem("E0103", f"{artifact.path}: of its weights, {rows}", "export it again")
         try:
-            self.session = quiet_session(artifact.path)
+            self._call = CallLimits(artifact.limits)
+            self.session = self._opened()
         except Exception as error:  # onnxruntime's exceptions have no common class
             raise _refused(artifact, error) from error
 
@@ -91,30 +92,36 @@ class Runner:
             for axis, size in zip(row["shape"] or (), tensor.shape, strict=False):
                 if axis.isdecimal() and int(axis) != size:
                     return f"{row['name']} has a size of {size} where the file has {axis}"
-        for axis, size in self.axes(feeds).items():
-            low, high = self.artifact.ranges.get(axis, (0, None))
-            if size < low or (high is not None and size > high):
-                return f"{axis} {size} is outside {low}..{'' if high is None else high}"
-        return None
+        limits = self.artifact.limits
+        if limits is None:
+            return None
+        arrays = {name: to_numpy(value) for name, value in feeds.items()}
+        return limits.broken_by([shape_of(arrays[name]) for name in limits.inputs])
 
-    def broken_guards(self, feeds: Mapping[str, torch.Tensor]) -> str | None:
-        """Conditions of the export that these sizes do not meet. Most make no difference: they excuse, not exclude."""
-        sizes = self.axes(feeds)
-        sizes |= {symbol: sizes[axis] for symbol, axis in AXES.items() if axis in sizes}
-        broken = [guard for guard in self.artifact.guards if holds(guard, sizes) is False]
-        return f"the file was exported for sizes with {' and '.join(broken[:3])}" if broken else None
+    def _opened(self) -> Any:
+        checks = self._call.check_outputs
+        if not checks:
+            return quiet_session(self.artifact.path)
+        model = self.artifact.path.read_bytes() + further_outputs(checks)
+        return quiet_session(model, weights_in=self.artifact.path.parent)
 
     def run(self, feeds: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
-        outputs = self.artifact.summary["outputs"]
+        """Every call from the state that the model was exported with. Raises E0304 where the data is another case."""
+        outputs = self.artifact.outputs
         names, dtypes = [row["name"] for row in outputs], [DTYPES.get(row["dtype"]) for row in outputs]
-        return run_session(self.session, names, {name: to_numpy(value) for name, value in feeds.items()}, dtypes)
+        arrays = {name: to_numpy(value) for name, value in feeds.items()}
+        checks = self._call.check_outputs
+        results = run_session(self.session, [*names, *checks], arrays, dtypes + [torch.bool] * len(checks))
+        if checks:
+            self._call.limits.check_data([bool(value.all()) for value in results[len(names) :]])
+        return results[: len(names)]
 
     def paired(self, results: list[torch.Tensor], wanted: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
         """(name, result, wanted value) of each output; None for the one of the two that is not there."""
         renamed = output_names(wanted, [row["name"] for row in self.inputs])
         ours = {name: renamed.get(name, name) for name in wanted}
         by_name = {self._names.get(ours[name], ours[name]): value for name, value in wanted.items()}
-        names = [row["name"] for row in self.artifact.summary["outputs"]]
+        names = [row["name"] for row in self.artifact.outputs]
         tensors = [value for value in wanted.values() if isinstance(value, torch.Tensor)]
         if not set(names) & set(by_name) and len(tensors) == len(names):  # all of them renamed: the order is left
             by_name = dict(zip(names, tensors, strict=True))

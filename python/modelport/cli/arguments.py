@@ -118,6 +118,11 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of a model that generates: the logits of the last N tokens (default: of all)",
     )
+    what.add_argument(
+        "--limits-in-graph",
+        action="store_true",
+        help="tests of the inputs in the file itself: any runtime then fails outside the limits of the export",
+    )
     what.add_argument("--batch", "--batch_size", type=_positive, default=2, help="size of the example (default 2)")
     what.add_argument("--sequence", "--sequence_length", type=_positive, help="length of the example")
     what.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")

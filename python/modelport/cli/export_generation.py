@@ -10,7 +10,7 @@ from ..artifact import Artifact
 from ..errors import ExportError
 from .companions import copy_companions, write_contract
 from .console import Console
-from .inspect_artifact import linked_text, size_text
+from .inspect_artifact import limit_lines, linked_text, size_text
 from .staging import Staging
 
 
@@ -92,6 +92,7 @@ def _tell(args: Any, console: Console, parts: Any, folder: Path, report: Any) ->
     lines.append(", ".join(f"{name}: {count} nodes" for name, count in nodes.items()) + stay)
     if report is None:
         lines.append("what it generates was not compared with the model")
+    lines += limit_lines(graphs.values())
     lines.append(f"{console.timings()}\ntry it: {_way_to_try(folder, parts.model)}")
     data = {
         "ok": True,
@@ -99,6 +100,7 @@ def _tell(args: Any, console: Console, parts: Any, folder: Path, report: Any) ->
         "nodes": nodes,
         "inputs": {name: part.input_names for name, part in parts.items()},
         "outputs": {name: part.output_names for name, part in parts.items()},
+        "limits": {name: part.limits.words for name, part in parts.items()},
         "seconds": {name: round(seconds, 4) for name, seconds in console.seconds.items()},
         "notes": console.notes,
         "check": None if report is None else report.to_dict(),

@@ -13,7 +13,7 @@ from ..errors import problem
 from . import export_generation
 from .companions import copy_companions, write_contract
 from .console import Console
-from .inspect_artifact import linked_text, size_text
+from .inspect_artifact import limit_lines, linked_text, size_text
 from .interrupt import interruptible
 from .quick_imports import import_quickly
 from .staging import Staging
@@ -101,6 +101,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         weights=args.weights,
         shard_bytes=args.shard_size,
         num_logits_to_keep=args.num_logits_to_keep,
+        limits_in_graph=args.limits_in_graph,
     )
 
 
@@ -141,6 +142,7 @@ def _tell(console: Console, args: Any, program: Any, files: list[Path], report: 
     lines.append(f"wrote {written}, opset {program.opset}, {nodes} nodes{stay}")
     if report is None:
         lines.append("the values were not compared with the model's")
+    lines += limit_lines([graph])
     lines.append(console.timings())
     data = {
         "ok": True,
@@ -149,6 +151,7 @@ def _tell(console: Console, args: Any, program: Any, files: list[Path], report: 
         "nodes": nodes,
         "inputs": program.input_names,
         "outputs": program.output_names,
+        "limits": program.limits.words,
         "seconds": {name: round(seconds, 4) for name, seconds in console.seconds.items()},
         "notes": console.notes,
         "check": None if report is None else report.to_dict(),

@@ -100,3 +100,10 @@ def linked_text(artifacts: Iterable[Artifact]) -> str:
         return "; the checkpoint has the weights in another form: they are copied"
     more = f", but for {size_text(own)}" if own > _SMALL else ""
     return f"; the weights stay in the files of the checkpoint{more}"
+
+
+def limit_lines(artifacts: Iterable[Artifact]) -> list[str]:
+    """What the files are valid for, in words, one line each."""
+    rows = [(artifact.path.name, words) for artifact in artifacts if artifact.limits for words in artifact.limits.words]
+    several = len({name for name, _ in rows}) > 1
+    return [f"limit: {f'{name}: ' if several else ''}{words}" for name, words in rows]

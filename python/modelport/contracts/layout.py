@@ -15,7 +15,7 @@ from ..artifact import Artifact
 from ..errors import ExportError, problem
 
 _PREFIX = "modelport."
-_OF_THE_GRAPH = ("ranges", "guards", "assumptions")
+_OF_THE_GRAPH = ("limits",)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -89,6 +89,8 @@ class OnnxConfig(DynamoConfig):
     `dtype` ("fp16", "bf16", "fp32") exports the model as if it had been loaded in that type; its weights are converted
     while they are written.
     `num_logits_to_keep` is for generation: only the logits of so many last tokens are computed (0: those of all).
+    `limits_in_graph` puts tests of the inputs into the graph, for runtimes that do not read the limits of the file:
+    they then fail where the model was not captured for what they are given.
     """
 
     export_format: ExportFormat = ExportFormat.ONNX
@@ -103,6 +105,7 @@ class OnnxConfig(DynamoConfig):
     names: dict[str, str] | None = None
     dtype: Any = None
     num_logits_to_keep: int = 0
+    limits_in_graph: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import inspect
-import json
 import os
 import warnings
 from collections.abc import Mapping, MutableMapping
@@ -15,10 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from .. import core, on_disk
+from ..artifact import further_outputs
 from ..captured import Captured
 from ..capturing import capture
 from ..dtypes import float_dtype, short_name
 from ..errors import problem
+from ..limits import CallLimits, Limits, check_frozen
 from ..structure import flatten
 from ..unfilled import CapturedUnfilled, Streams
 from ..weightless import CapturedOnDisk, WeightsOnDisk, open_model
@@ -26,7 +27,7 @@ from .base import HfExporter, config_of_part
 from .configs import OnnxConfig
 from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, output_names
-from .onnx_session import quiet_session, run_session, to_numpy
+from .onnx_session import quiet_session, run_session, shape_of, to_numpy
 from .patches import apply_patches
 from .prepare import config_flags, in_dtype, prepare_for_export
 
@@ -165,7 +166,16 @@ class OnnxProgram:
     def _lowered(self, *, keep_weights: bool) -> Any:
         names = (self._input_names, self._output_names, self._axes)
         program = self.captured.unread_program
-        return core.lower_onnx(program, self.opset, self.config.optimize, *names, keep_weights=keep_weights)
+        settings = {"keep_weights": keep_weights, "limits_in_graph": self.config.limits_in_graph}
+        return core.lower_onnx(program, self.opset, self.config.optimize, *names, **settings)
+
+    @functools.cached_property
+    def limits(self) -> Limits:
+        """What the program is valid for; a call outside is refused."""
+        return Limits(self._limits_json())
+
+    def _limits_json(self) -> str:
+        return self.graph.limits([(name, value) for name, value in self.captured.frozen().items()])
 
     @property
     def input_names(self) -> list[str]:
@@ -173,11 +183,16 @@ class OnnxProgram:
 
     @property
     def output_names(self) -> list[str]:
-        return self.graph.outputs()
+        return self.graph.outputs()[: self._own_outputs]
 
     @property
     def output_dtypes(self) -> list[torch.dtype]:
-        return self.graph.output_dtypes()
+        return self.graph.output_dtypes()[: self._own_outputs]
+
+    @property
+    def _own_outputs(self) -> int:
+        """Besides those of the model there are the buffers that it writes to, at the end."""
+        return len(self.graph.outputs()) - len(self.limits.state)
 
     @property
     def node_count(self) -> int:
@@ -186,21 +201,46 @@ class OnnxProgram:
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The model's own inputs, nested or already flat, as onnxruntime takes them."""
         flat = flatten(dict(inputs))
-        values = {n: v for n, v in zip(flat.names, flat.leaves, strict=True) if isinstance(v, torch.Tensor)}
-        feeds = {}
+        values = dict(zip(flat.names, flat.leaves, strict=True))
+        tensors = {}
         for own, name in self._input_names.items():
-            if own not in values and name not in values:
+            given = values.pop(own, None) if own in values else values.pop(name, None)
+            if not isinstance(given, torch.Tensor):
                 raise problem("E0301", f"the input {own} is missing", f"it takes: {', '.join(self._input_names)}")
-            feeds[name] = to_numpy(values[own] if own in values else values[name])
+            tensors[name] = given
+        frozen = self.captured.frozen()
+        for name, value in values.items():
+            if name in frozen:
+                check_frozen(name, value, frozen[name])
+            elif value is not None:
+                taken = ", ".join(self._input_names)
+                raise problem("E0301", f"the program takes no input {name!r}", f"it takes: {taken}")
+        feeds = {name: to_numpy(tensor) for name, tensor in tensors.items()}
+        self.limits.check_sizes([shape_of(feeds[name]) for name in self.limits.inputs])
         return feeds
 
     def __call__(self, **inputs: Any) -> tuple[torch.Tensor, ...]:
-        """Runs the model in onnxruntime; the results in the order of `output_names`."""
-        return tuple(run_session(self._session, self.output_names, self.feeds(inputs), self.output_dtypes))
+        """Runs the model in onnxruntime; the results in the order of `output_names`. Buffers that the model writes to
+        are kept from call to call."""
+        feeds, own, call = self.feeds(inputs), self._own_outputs, self._call
+        names = self.output_names + call.further_outputs
+        dtypes = self.graph.output_dtypes() + [torch.bool] * len(call.check_outputs)
+        results = run_session(self._session, names, feeds | call.state, dtypes)
+        further = [to_numpy(value) for value in results[own:]]
+        call.take(further, bool)
+        return tuple(results[:own])
+
+    def reset(self) -> None:
+        """Buffers as they were when the model was exported."""
+        self._call.reset()
+
+    @functools.cached_property
+    def _call(self) -> CallLimits:
+        return CallLimits(self.limits)
 
     @functools.cached_property
     def _session(self) -> Any:
-        return quiet_session(self.to_bytes())
+        return quiet_session(self.to_bytes() + further_outputs(self._call.check_outputs))
 
     def to_bytes(self) -> bytes:
         """The whole model with its weights, as protobuf."""
@@ -264,12 +304,7 @@ class OnnxProgram:
 
     def metadata(self) -> list[tuple[str, str]]:
         """What the file says of itself: sizes it is valid for, what the model assumed, where it came from."""
-        ranges = {d["name"]: [d["lo"], d["hi"]] for d in self.graph.dims()}
-        rows = [("modelport.ranges", json.dumps(ranges, sort_keys=True))]
-        if self.graph.guards():
-            rows.append(("modelport.guards", json.dumps(self.graph.guards())))
-        if self.captured.assumptions:
-            rows.append(("modelport.assumptions", json.dumps([_assumption(a) for a in self.captured.assumptions])))
+        rows = [("modelport.limits", self._limits_json())]
         source = getattr(self.captured, "source", None)
         if source:
             rows.append(("modelport.source", os.fspath(source)))
@@ -292,7 +327,3 @@ def warn_of_overflows(overflows: dict[str, tuple[int, str]]) -> None:
 
 
 _WRITING = ("external_data", "export_params", "keep_initializers_as_inputs", "shard_bytes", "weights")
-
-
-def _assumption(row: dict[str, Any]) -> str:
-    return f"{row.get('file', '')}:{row.get('line', 0)} {row.get('expected', '')}"

@@ -73,6 +73,11 @@ def to_numpy(tensor: torch.Tensor) -> Any:
     return tensor.contiguous().numpy()
 
 
+def shape_of(value: Any) -> list[int]:
+    """Of an array, or of a value in onnxruntime's memory."""
+    return list(value.shape() if callable(value.shape) else value.shape)
+
+
 def from_numpy(array: Any, dtype: torch.dtype) -> torch.Tensor:
     """The tensor that a result stands for; `dtype` is what the graph says it is."""
     tensor = torch.from_numpy(np.array(array))

@@ -16,7 +16,6 @@ from transformers.cache_utils import Cache
 from .. import on_disk
 from ..captured import Captured
 from ..capturing import Trial, capture_once
-from ..checking.guards import holds
 from ..dynamic import axes_for
 from ..guards import tested
 from ..model_state import no_garbage_collection, remembered
@@ -111,4 +110,4 @@ def _admits(program: Any, sizes: Mapping[str, int], call: Call) -> bool:
     shapes = zip(program.inputs(), program.input_sizes(dict(sizes)), strict=True)
     if any(list(given[name].shape) != shape for (name, _, _), shape in shapes):
         return False
-    return all(holds(guard["condition"], sizes) for guard in program.guards() if guard["effect"] == "kept")
+    return program.admits(dict(sizes))

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..errors import problem
+from ..limits import check_frozen
 from .classes import cannot_generate
 from .inputs import fitted
 from .outputs import Outputs
@@ -34,6 +35,9 @@ class PlainModel:
         if args:
             raise problem("E0301", "inputs are given by name", session.takes())
         given = {name: value for name, value in inputs.items() if value is not None}
+        frozen = session.limits.frozen if session.limits else {}
+        for name in [name for name in given if name in frozen]:
+            check_frozen(name, given.pop(name), frozen[name])
         unknown = [name for name in given if name not in session.inputs]
         lacking = [name for name in session.inputs if name not in given]
         if unknown or lacking:
@@ -50,6 +54,10 @@ class PlainModel:
         return Outputs(session.tensors(feeds))
 
     forward = __call__
+
+    def reset(self) -> None:
+        """Buffers that the model writes to, as they were when it was exported."""
+        self._session.reset()
 
     def generate(self, *_args: Any, **_kwargs: Any) -> Any:
         raise cannot_generate(self._session.path.parent, self._reason)

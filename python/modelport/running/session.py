@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..artifact import Artifact, further_outputs
 from ..errors import ExportError, problem
-from ..exporters.onnx_session import quiet_session
+from ..exporters.onnx_session import quiet_session, shape_of
+from ..limits import CallLimits
 
 DTYPES = {
     "tensor(float)": torch.float32,
@@ -45,20 +47,40 @@ class Session:
 
     def __init__(self, path: Path, options: Mapping[str, Any]):
         self.path = path
+        self.limits = Artifact(path).limits
+        self._call = CallLimits(self.limits)
         try:
-            self._session = quiet_session(path, **options)
+            self._session = self._opened(options)
         except Exception as error:  # onnxruntime's exceptions have no common class
             text = " ".join(str(error).split())
             raise problem("E0103", f"onnxruntime does not load {path}: {text}", "export it again") from error
         self.inputs = {x.name: Slot(x.name, _dtype(path, x), _shape(x)) for x in self._session.get_inputs()}
-        self.outputs = [x.name for x in self._session.get_outputs()]
+        further = set(self._call.further_outputs)
+        self.outputs = [x.name for x in self._session.get_outputs() if x.name not in further]
+
+    def _opened(self, options: Mapping[str, Any]) -> Any:
+        """With conditions on data among the outputs, where the file has some."""
+        checks = self._call.check_outputs
+        if not checks:
+            return quiet_session(self.path, **options)
+        model = self.path.read_bytes() + further_outputs(checks)
+        return quiet_session(model, weights_in=self.path.parent, **options)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> Sequence[Any]:
-        """The outputs by these names, in onnxruntime's own memory."""
+        """The outputs by these names, in onnxruntime's own memory. What the file is not for is refused."""
+        call = self._call
+        call.check_shapes(feeds, shape_of)
+        further = call.further_outputs
         try:
-            return self._session.run_with_ort_values(outputs, feeds)
+            results = self._session.run_with_ort_values([*outputs, *further], {**feeds, **call.state})
         except Exception as error:
             raise self._refused(feeds, error) from error
+        call.take(results[len(outputs) :], lambda value: bool(value.numpy().all()))
+        return results[: len(outputs)]
+
+    def reset(self) -> None:
+        """Buffers that the model writes to, as they were when it was exported."""
+        self._call.reset()
 
     def tensors(self, given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The same for tensors, with every output."""

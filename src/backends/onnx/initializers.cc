@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "weights/transpose.h"
 
@@ -77,6 +78,7 @@ class Collector {
       : graph_(request.graph), request_(request), names_(names) {
     result_.stored.resize(graph_.nodes().size(), false);
     weight_of_.resize(graph_.values().size(), nullptr);
+    for (const ir::Mutation& mutation : graph_.mutations) state_.insert(mutation.buffer.index);
   }
 
   Initializers run() {
@@ -84,7 +86,11 @@ class Collector {
       weight_of_[id.index] = request_.weights.find(graph_.value(id).name);
     const std::vector<bool> plain = used_as_they_are();
     for (const ir::ValueId id : graph_.weights) {
-      if (plain[id.index] && !is_known(id)) add_weight(id, weight_of_[id.index], false);
+      if (is_state(id)) {
+        add_weight(id, weight_of_[id.index], false);
+      } else if (plain[id.index] && !is_known(id)) {
+        add_weight(id, weight_of_[id.index], false);
+      }
     }
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const ir::Node& node = graph_.nodes()[i];
@@ -105,7 +111,8 @@ class Collector {
         const ir::ValueId* source =
             (*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
         const weights::Weight* weight = weight_of_[source->index];
-        if (weight != nullptr && weight->shape.size() == 2 && byte_size(weight->dtype) <= 8) {
+        if (weight != nullptr && !is_state(*source) && weight->shape.size() == 2 &&
+            byte_size(weight->dtype) <= 8) {
           result_.stored[i] = true;
           continue;
         }
@@ -140,6 +147,9 @@ class Collector {
     return true;
   }
 
+  /// What a run changes is a tensor of its own, whatever it holds at first.
+  bool is_state(ir::ValueId id) const { return state_.contains(id.index); }
+
   void add_weight(ir::ValueId id, const weights::Weight* weight, bool transposed) {
     Initializer initializer;
     initializer.name = names_.of(id);
@@ -148,6 +158,7 @@ class Collector {
     initializer.dtype = type.dtype;
     initializer.transposed = transposed;
     initializer.weight = weight;
+    initializer.is_state = is_state(id);
     if (weight == nullptr && request_.options.weights != WeightLayout::left_out) {
       throw ExportError({.code = Code::missing_weight,
                          .what = fmt::format("weight {} has no values", graph_.value(id).name),
@@ -184,6 +195,7 @@ class Collector {
   ValueNames& names_;
   std::vector<const weights::Weight*> weight_of_;
   std::unordered_map<std::string, ir::ValueId> by_contents_;
+  std::unordered_set<std::uint32_t> state_;
   Initializers result_;
 };
 

@@ -15,7 +15,8 @@ struct Initializer {
   std::vector<std::int64_t> shape;
   const weights::Weight* weight = nullptr;  // null: a constant of the graph, or left out
   bool transposed = false;
-  std::string raw;  // of constants
+  bool is_state = false;  // a run changes it
+  std::string raw;        // of constants
   std::uint64_t bytes = 0;
 
   bool is_constant() const { return weight == nullptr; }

@@ -15,6 +15,10 @@ ValueNames::ValueNames(const ir::Graph& graph) : names_(graph.values().size()) {
   for (const ir::ValueId id : graph.inputs) give(id, graph.value(id).name);
   for (const ir::Output& output : graph.outputs)
     give(*output.value.get<ir::ValueId>(), output.name);
+  for (std::size_t i = 0; i < graph.assumptions.size(); ++i) {
+    const ir::ValueId id = graph.assumptions[i].value;
+    if (names_[id.index].empty()) rename(id, fmt::format("modelport.check.{}", i));
+  }
   // A weight gives way to an input or output of the same name.
   for (const ir::ValueId id : graph.weights) rename(id, graph.value(id).name);
   for (std::size_t i = 0; i < names_.size(); ++i) {

@@ -81,7 +81,9 @@ std::string FileParts::graph_fields() const {
     builder.add_message(proto::Graph::input,
                         value_message(names_.of(id), graph.value(id).tensor()));
   for (const Initializer& initializer : initializers_.all) {
-    const bool listed = request_.options.weights_as_inputs && !initializer.is_constant();
+    // A state is an input with a value to begin with.
+    const bool listed =
+        initializer.is_state || (request_.options.weights_as_inputs && !initializer.is_constant());
     if (!listed && !is_left_out(initializer)) continue;
     const ir::TensorType type{initializer.dtype,
                               {initializer.shape.begin(), initializer.shape.end()}};

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "backends/pt2/json_read.h"
 #include "base/json.h"
+#include "signature/line_json.h"
 
 namespace modelport::pt2 {
 namespace {
@@ -20,15 +20,8 @@ constexpr std::array<std::pair<shape::Guard::Effect, std::string_view>, 4> kEffe
     {shape::Guard::Effect::kept, "kept"},
 }};
 
-Json line_json(const SourceLine& where) {
-  return {{"file", where.file}, {"line", where.line}, {"function", where.function}};
-}
-
-SourceLine parse_line(const Json& json) {
-  const std::int64_t line = std::clamp<std::int64_t>(read_integer(json.at("line")), 0, 1 << 30);
-  return {json.at("file").get<std::string>(), static_cast<int>(line),
-          json.at("function").get<std::string>()};
-}
+using signature::line_json;
+using signature::parse_line;
 
 Json range_json(const shape::Range& range) { return {range.lo, range.hi}; }
 
@@ -81,6 +74,8 @@ shape::Dim parse_dim(const Json& json) {
   dim.declared = parse_range(json.at("declared"));
   dim.hint = read_integer(json.at("hint"));
   dim.from_data = json.at("from_data").get<bool>();
+  if (json.contains("lo_where")) dim.lo_where = parse_line(json.at("lo_where"));
+  if (json.contains("hi_where")) dim.hi_where = parse_line(json.at("hi_where"));
   return dim;
 }
 
@@ -111,7 +106,9 @@ std::string print(const Origin& origin) {
                     {"range", range_json(dim.range)},
                     {"declared", range_json(dim.declared)},
                     {"hint", dim.hint},
-                    {"from_data", dim.from_data}});
+                    {"from_data", dim.from_data},
+                    {"lo_where", line_json(dim.lo_where)},
+                    {"hi_where", line_json(dim.hi_where)}});
   }
   Json guards = Json::array();
   for (const shape::Guard& guard : origin.guards) guards.push_back(guard_json(guard));

@@ -4,6 +4,7 @@
 
 #include "backends/onnx/reader.h"
 #include "base/mapped_file.h"
+#include "binding/artifact/limits.h"
 #include "binding/errors.h"
 
 namespace modelport::binding {
@@ -92,6 +93,7 @@ py::dict read_onnx(const std::string& path, bool with_nodes) {
 PYBIND11_MODULE(_artifact, module) {
   using namespace modelport;
   binding::bind_errors(module);
+  binding::bind_limits(module);
   module.def("read_onnx", &binding::read_onnx, pybind11::arg("path"),
              pybind11::arg("nodes") = false);
   module.def("further_outputs", [](const std::vector<std::string>& names) {

@@ -1,0 +1,29 @@
+// What a capture at another size says about the sizes that the first one stands for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shape/dims.h"
+
+namespace modelport::shape {
+
+/// Dimensions and conditions of a program.
+struct Validity {
+  std::vector<Dim>& dims;
+  std::vector<Guard>& guards;
+};
+
+struct OtherCapture {
+  const Dims& dims;                  // of a trial, with what it met
+  std::vector<std::string> widened;  // the symbols that had another size in it
+  const std::vector<Guard>& known;   // to the first capture, and tested or kept already
+  Values example;                    // the sizes of the first capture
+};
+
+/// Takes over the sizes of the other capture, which does the same as the program: the ranges of the
+/// symbols that were widened reach as far as the next bound that the other capture met, and what
+/// else it asked for the first time is a limit from now on.
+void widen(Validity program, const OtherCapture& other);
+
+}  // namespace modelport::shape

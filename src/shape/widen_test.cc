@@ -1,0 +1,82 @@
+// What a trial at another size adds to the sizes that a capture stands for.
+#include "shape/widen.h"
+
+#include <doctest/doctest.h>
+
+namespace modelport::shape {
+namespace {
+
+const Dims::Place kLine{{"model.py", 3, "forward"}, ""};
+
+Bool at_most(const char* symbol, std::int64_t bound) {
+  return Bool::compare(Compare::le, Int::symbol(symbol), Int(bound));
+}
+
+/// A capture at n = 7 (and m = 5) that asked `n > 8`, and a trial at 9.
+struct Example {
+  Dims first;
+  Dims trial;
+  std::vector<Dim> dims;
+  std::vector<Guard> guards;
+
+  Example() {
+    for (auto [own, size] : {std::pair(&first, 7), std::pair(&trial, 9)}) {
+      own->declare("n", size, {1, Range::kUnbounded});
+      own->declare("m", 5, {1, Range::kUnbounded});
+    }
+    trial.set_trial(true);
+    first.settle(!at_most("n", 8), kLine);
+    trial.settle(!at_most("n", 8), kLine);
+  }
+
+  Dim widened() {
+    dims = first.all();
+    widen({dims, guards}, {trial, {"n"}, first.guards(), first.values()});
+    return dims[0];
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a range is widened without end where the trial met no further bound") {
+  Example example;
+  CHECK(example.first.all()[0].range.hi == 8);
+  CHECK(example.widened().range == Range{1, Range::kUnbounded});
+}
+
+TEST_CASE("a range is widened to the next bound that the trial met, with its line") {
+  Example example;
+  example.trial.settle(!at_most("n", 32), {{"model.py", 4, "forward"}, ""});
+  const Dim n = example.widened();
+  CHECK(n.range.hi == 32);
+  CHECK(n.hi_where.line == 4);
+}
+
+TEST_CASE("what the trial asked of another size for the first time is a limit") {
+  Example example;
+  example.trial.settle(!at_most("m", 20), kLine);
+  example.widened();
+  CHECK(example.dims[1].range.hi == 20);
+}
+
+TEST_CASE("what the first capture asked as well is no limit anew") {
+  Example example;
+  example.first.settle(!at_most("m", 20), kLine);
+  example.trial.settle(!at_most("m", 20), kLine);
+  example.dims = example.first.all();
+  example.dims[1].range.hi = Range::kUnbounded;  // it was tried and makes no difference
+  widen({example.dims, example.guards},
+        {example.trial, {"n"}, example.first.guards(), example.first.values()});
+  CHECK(example.dims[1].range.hi == Range::kUnbounded);
+}
+
+TEST_CASE("a condition on two sizes that holds in both captures is kept") {
+  Example example;
+  const Bool small = Bool::compare(Compare::le, Int::symbol("n") * Int::symbol("m"), Int(100));
+  example.trial.settle(small, kLine);
+  example.widened();
+  REQUIRE(example.guards.size() == 1);
+  CHECK(example.guards[0].condition == small);
+}
+
+}  // namespace modelport::shape
