@@ -50,8 +50,11 @@ shape::Dims::Place Session::dims_place() {
 }
 
 bool Session::settle(const Bool& condition) {
-  if (const auto known = dims_.decide(condition)) return *known;
-  return dims_.settle(condition, dims_place());
+  const auto known = dims_.decide(condition);
+  if (!known) return dims_.settle(condition, dims_place());
+  const Bool simple = dims_.simplify(condition);
+  if (!simple.constant()) dims_.meet(*known ? simple : !simple, {});
+  return *known;
 }
 
 std::int64_t Session::pin(const Int& x) {

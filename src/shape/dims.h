@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/error.h"
@@ -69,8 +70,10 @@ class Dims {
   /// the edge of a range (1, where the model asks `seq > 1`) stays a symbol and the graph can be
   /// compared with that of another size.
   void set_trial(bool trial) { trial_ = trial; }
-  /// What a trial decided without recording it, each condition once.
+  /// Every condition that was asked for, as it held, once: those that were recorded, in a trial those
+  /// that were not, and those that followed from others.
   const std::vector<Guard>& met() const { return met_; }
+  void meet(const Bool& condition, const Place& place);
   bool settle_equal(const Int& a, const Int& b, const Place& place) {
     return settle(Bool::compare(Compare::eq, a, b), place);
   }
@@ -88,6 +91,7 @@ class Dims {
  private:
   bool trial_ = false;
   std::vector<Guard> met_;
+  std::unordered_set<std::size_t> met_hashes_;
   /// A condition that is known to hold but could not be built into symbols and ranges.
   struct Fact {
     Bool condition;
@@ -114,7 +118,6 @@ class Dims {
   Int without_positive_factors(const Int& x) const;
 
   std::size_t note(const Bool& condition, Guard::Effect effect, const Cause& cause);
-  void meet(const Bool& condition, const Place& place);
   void settle_true(const Bool& condition, const Cause& cause);
   void record(const Bool& condition, const Cause& cause);
   void record_equal(const Int& difference, const Cause& cause);

@@ -42,19 +42,18 @@ bool Dims::settle(const Bool& condition, const Place& place) {
     return truth;
   }
   const Bool holds = truth ? known : !known;
+  meet(holds, place);
   const bool equality =
       holds.node().op == Bool::Op::compare_int && holds.node().compare == Compare::eq;
-  if (!trial_ || (equality && truth)) {
-    record(holds, {.place = &place, .guard = std::nullopt});
-  } else {
-    meet(holds, place);
-  }
+  if (!trial_ || (equality && truth)) record(holds, {.place = &place, .guard = std::nullopt});
   return truth;
 }
 
 void Dims::meet(const Bool& condition, const Place& place) {
-  for (const Guard& known : met_) {
-    if (known.condition == condition) return;
+  if (!met_hashes_.insert(condition.node().extent.hash).second) {
+    for (const Guard& known : met_) {
+      if (known.condition == condition) return;
+    }
   }
   met_.push_back({condition, Effect::kept, place.where, place.module_path});
 }

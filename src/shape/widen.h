@@ -17,7 +17,7 @@ struct Validity {
 struct OtherCapture {
   const Dims& dims;                  // of a trial, with what it met
   std::vector<std::string> widened;  // the symbols that had another size in it
-  const std::vector<Guard>& known;   // to the first capture, and tested or kept already
+  const std::vector<Guard>& known;   // what the first capture met, which was tested or kept already
   Values example;                    // the sizes of the first capture
 };
 

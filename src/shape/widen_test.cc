@@ -31,7 +31,7 @@ struct Example {
 
   Dim widened() {
     dims = first.all();
-    widen({dims, guards}, {trial, {"n"}, first.guards(), first.values()});
+    widen({dims, guards}, {trial, {"n"}, first.met(), first.values()});
     return dims[0];
   }
 };
@@ -66,7 +66,7 @@ TEST_CASE("what the first capture asked as well is no limit anew") {
   example.dims = example.first.all();
   example.dims[1].range.hi = Range::kUnbounded;  // it was tried and makes no difference
   widen({example.dims, example.guards},
-        {example.trial, {"n"}, example.first.guards(), example.first.values()});
+        {example.trial, {"n"}, example.first.met(), example.first.values()});
   CHECK(example.dims[1].range.hi == Range::kUnbounded);
 }
 

@@ -103,7 +103,7 @@ void widen(Program& program, const Program& trial, const std::vector<std::string
            const Program& first) {
   shape::widen({program.graph.dims, program.graph.guards}, {.dims = trial.dims,
                                                             .widened = names,
-                                                            .known = first.guards,
+                                                            .known = first.dims.met(),
                                                             .example = sizes_of_example(first)});
 }
 
