@@ -9,6 +9,7 @@ TORCH ?= torch==2.13.0
 PIP_ARGS ?=
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 30
+BASE ?= 169c54f
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -20,7 +21,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format test-cpp test-torch test-python test-clients bench-capture bench-onnx bench-generate fuzz tidy support clean setup
+.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-python test-clients bench-capture bench-onnx bench-generate bench-build fuzz tidy \
+  support clean setup
 
 help:
 	@echo "make test           set up, build, run every check and test"
@@ -37,12 +39,14 @@ help:
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
 	@echo "make bench-generate export for generation next to transformers.exporters, tokens per second next to genai"
+	@echo "make bench-build    seconds of processor that the builds take, next to another commit (BASE=...)"
 	@echo "make support        write docs/SUPPORT.md anew"
 	@echo "make clean          remove build/ and $(VENV)"
 
 # --- set-up: each step leaves a stamp, so that it runs once ---------------------------------------------------------
 
 setup: $(VENV)/.packages
+	$(call done,set-up)
 
 $(VENV)/.system: tools/system_packages.sh
 	tools/system_packages.sh $(PYTHON)
@@ -50,25 +54,53 @@ $(VENV)/.system: tools/system_packages.sh
 	touch $@
 
 $(VENV)/.torch: $(VENV)/.system
+	@echo "installing torch (hundreds of megabytes)"
 	$(PY) -m pip install $(PIP_ARGS) -q '$(TORCH)' numpy
 	touch $@
 
-$(VENV)/.packages: $(VENV)/.torch pyproject.toml tools/list_requirements.py
+# What a build and the demo need, and what the tests need on top.
+$(VENV)/.run: $(VENV)/.torch pyproject.toml tools/list_requirements.py
+	$(PY) tools/list_requirements.py run > $(VENV)/run.txt
+	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/run.txt
+	touch $@
+
+$(VENV)/.packages: $(VENV)/.run
+	tools/system_packages.sh $(PYTHON) node
 	$(PY) tools/list_requirements.py > $(VENV)/requirements.txt
 	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/requirements.txt
 	touch $@
 
 # --- build ----------------------------------------------------------------------------------------------------------
 
-# An editable install that also builds the C++ tests, in a folder that stays: a second run compiles only what changed.
-build: setup
-	$(PY) -m pip install -q --no-build-isolation --no-deps -e . \
-	  -Cbuild-dir=$(BUILD) -Ccmake.define.BUILD_TESTING=ON -Ccmake.define.MODELPORT_TORCH_TESTS_ONLY=ON
+# An editable install, built in a folder that stays: a second run compiles only what changed.
+build: $(VENV)/.run
+	$(PY) tools/show_build.py $(BUILD)/log.txt \
+	  $(PY) -m pip install -v --no-build-isolation --no-deps -e . -Cbuild-dir=$(BUILD)
+	$(call done,extension)
+
+build-cpp: setup
+	cmake --preset dev
+	cmake --build --preset dev
+	$(call done,C++ under sanitizers)
+
+# The same folder with the tests of what sees torch; the objects of the extension serve both.
+build-torch: build
+	cmake $(BUILD) -DBUILD_TESTING=ON -DMODELPORT_TORCH_TESTS_ONLY=ON
+	cmake --build $(BUILD)
+	$(call done,C++ tests with torch)
 
 # --- checks and tests -----------------------------------------------------------------------------------------------
 
-test: check test-cpp test-torch test-python test-clients
+# Each step says when it was done, and the end of a test run says where the minutes went.
+done = @mkdir -p build && echo "$$(date +%s) $(1)" >> build/steps.txt
+
+test: start check test-cpp test-torch test-python test-clients
+	@$(PY) tools/show_minutes.py build/steps.txt
 	@echo "all checks and tests passed"
+
+start:
+	@rm -f build/steps.txt
+	$(call done,start)
 
 check: setup
 	$(PY) tools/check_rooms.py
@@ -76,18 +108,26 @@ check: setup
 	ruff check .
 	ruff format --check .
 	clang-format --dry-run -Werror $(CPP_FILES)
+	$(call done,checks)
 
-test-cpp: setup
-	cmake --workflow --preset dev
+test-cpp: build-cpp
+	ctest --preset dev
+	$(call done,C++ tests)
 
-test-torch: build
+test-torch: build-torch
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
+	$(call done,C++ tests with torch)
 
-test-python: build
+# One thread a worker: there are as many workers as cores, and threads that wait for each other only slow tiny models.
+test-python test-clients: export OMP_NUM_THREADS := 1
+
+test-python: setup build
 	$(PY) -m pytest -n $(JOBS) --dist worksteal --ignore=tests/clients $(PYTEST_ARGS)
+	$(call done,pytest)
 
-test-clients: build $(CLIENTS)/.packages
+test-clients: setup build $(CLIENTS)/.packages
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) tests/clients
+	$(call done,clients)
 
 # The install scripts of the packages would only fetch libraries for GPUs.
 $(CLIENTS)/.packages: $(VENV)/.system tests/clients/package.json
@@ -100,7 +140,7 @@ $(CLIENTS)/.packages: $(VENV)/.system tests/clients/package.json
 demo: build
 	$(PY) examples/demo.py
 
-bench-capture: build
+bench-capture: setup build
 	$(PY) bench/bench_capture.py
 
 bench-onnx: build $(VENV)/.bench
@@ -108,6 +148,9 @@ bench-onnx: build $(VENV)/.bench
 
 bench-generate: build $(VENV)/.bench
 	$(PY) bench/bench_generate.py
+
+bench-build: setup build
+	$(PY) bench/bench_build.py $(BASE)
 
 $(VENV)/.bench: $(VENV)/.packages
 	$(PY) tools/list_requirements.py bench > $(VENV)/bench.txt
@@ -126,7 +169,7 @@ lint: check tidy
 tidy: setup
 	cmake --workflow --preset tidy
 
-support: build
+support: setup build
 	$(PY) tools/support_table.py
 
 fuzz: setup

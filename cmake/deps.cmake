@@ -1,11 +1,27 @@
 # Every third-party library, with the room that uses it. System packages first; torch comes from the Python
 # interpreter's own package, so that the extension matches the torch it will be loaded next to.
 
-# fmt: used by base and everything above it. Header-only, so that nothing shipped needs the system's libfmt or meets the
-# copy inside libtorch. Builds with sanitizers are never shipped; the library lets them compile four times as fast.
+# fmt: used by base and everything above it. Nothing shipped needs the system's libfmt or meets the copy inside libtorch:
+# its library is compiled into ours with hidden symbols, and where a release of fmt wants more than cmake/fmt.cc holds,
+# fmt is taken header-only, with which a file compiles three times as long. Builds with sanitizers are never shipped.
 find_package(fmt REQUIRED)
 add_library(modelport_fmt INTERFACE)
-target_link_libraries(modelport_fmt INTERFACE $<IF:$<BOOL:${MODELPORT_SANITIZE}>,fmt::fmt,fmt::fmt-header-only>)
+if(MODELPORT_SANITIZE)
+  target_link_libraries(modelport_fmt INTERFACE fmt::fmt)
+else()
+  get_target_property(fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+  try_compile(MODELPORT_FMT_COMPILED "${PROJECT_BINARY_DIR}/fmt_probe"
+    SOURCES "${PROJECT_SOURCE_DIR}/cmake/fmt_probe.cc" "${PROJECT_SOURCE_DIR}/cmake/fmt.cc"
+    CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${fmt_include}" CXX_STANDARD 20)
+  if(MODELPORT_FMT_COMPILED)
+    add_library(modelport_fmt_compiled STATIC "${PROJECT_SOURCE_DIR}/cmake/fmt.cc")
+    target_include_directories(modelport_fmt_compiled SYSTEM PUBLIC ${fmt_include})
+    set_target_properties(modelport_fmt_compiled PROPERTIES CXX_VISIBILITY_PRESET hidden)
+    target_link_libraries(modelport_fmt INTERFACE modelport_fmt_compiled)
+  else()
+    target_link_libraries(modelport_fmt INTERFACE fmt::fmt-header-only)
+  endif()
+endif()
 
 # nlohmann_json: used by base (json files), weights (safetensors headers), backends/pt2 (the program).
 find_package(nlohmann_json 3.9 REQUIRED)

@@ -242,3 +242,17 @@ def test_the_auto_classes_know_onnx() -> None:
     config = modelport.AutoExportConfig.from_dict({"export_format": "onnx", "opset_version": 18})
     assert isinstance(config, modelport.OnnxConfig)
     assert isinstance(modelport.AutoHfExporter.from_config(config), modelport.OnnxExporter)
+
+
+def test_a_session_has_as_many_threads_as_torch_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "relu", [value("x", 1, [2])], [value("y", 1, [2])])
+    opset = onnx.helper.make_opsetid("", 20)
+    model = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=10).SerializeToString()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert quiet_session(model).get_session_options().intra_op_num_threads == 0
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    expected = torch.get_num_threads()
+    assert quiet_session(model).get_session_options().intra_op_num_threads == expected
+    assert quiet_session(model, threads=3).get_session_options().intra_op_num_threads == 3

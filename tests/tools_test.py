@@ -226,3 +226,21 @@ def test_an_old_python_is_refused_with_a_way_out(tmp_path: Path) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 1
     assert "needs Python 3.11 or newer" in done.stderr and "make PYTHON=" in done.stderr
+
+
+def test_the_minutes_of_a_test_run_are_summed_by_step(tmp_path: Path) -> None:
+    write(tmp_path, "steps.txt", "100 start\n160 set-up\n165 checks\n400 pytest\n405 checks\n")
+    command = [sys.executable, str(ROOT / "tools/show_minutes.py"), str(tmp_path / "steps.txt")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["  1:00  set-up", "  0:10  checks", "  3:55  pytest", "  5:05  in all"]
+
+
+def test_a_build_shows_how_far_it_is_and_all_of_it_when_it_fails(tmp_path: Path) -> None:
+    script = "echo noise; echo '  [1/2] Building a.cc'; echo 'a.cc: error'; exit 3"
+    command = [sys.executable, str(ROOT / "tools/show_build.py"), str(tmp_path / "log.txt"), "bash", "-c"]
+    good = subprocess.run([*command, script.replace("3", "0")], check=True, capture_output=True, text=True)
+    assert good.stdout == "[1/2] Building a.cc\n"
+    bad = subprocess.run([*command, script], check=False, capture_output=True, text=True)
+    assert bad.returncode == 3
+    assert "a.cc: error" in bad.stdout and str(tmp_path / "log.txt") in bad.stdout
+    assert (tmp_path / "log.txt").read_text().startswith("noise")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what pip has to install before the package can be built and tested, one requirement a line.
 
-With the name of an extra, what that one adds."""
+With the name of an extra, what that one adds; with `run`, what the build and the demo need."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import sys
 import tomllib
 from pathlib import Path
 
+BUILD_TOOLS = ("cmake", "ninja")
+
 
 def requirements(pyproject: Path, extra: str | None = None) -> list[str]:
     data = tomllib.loads(pyproject.read_text())
     project = data["project"]
     extras = project["optional-dependencies"]
+    if extra == "run":
+        tools = [one for one in extras["dev"] if one.startswith(BUILD_TOOLS)]
+        return [*data["build-system"]["requires"], *project["dependencies"], *extras["onnx"], *tools]
     if extra is not None:
         return extras[extra]
     needed = [one for name, packages in extras.items() if name != "bench" for one in packages]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the system packages that are missing, with apt where that is possible; else names them and fails.
-# usage: tools/system_packages.sh <python> [chromium]
+# usage: tools/system_packages.sh <python> [node | chromium]
 set -eu
 python=${1:-python3}
 more=${2:-}
@@ -37,9 +37,11 @@ find_missing() {
   fi
   need "$python_package-dev" test -e "$python_headers/Python.h"
   need pkg-config pkg-config --version
-  need nodejs node --version
-  need npm npm --version
   need "$python_package-venv" "$python" -c 'import ensurepip, venv'
+  if [ -n "$more" ]; then
+    need nodejs node --version
+    need npm npm --version
+  fi
   [ "$more" != chromium ] || need chromium chromium --version
 }
 

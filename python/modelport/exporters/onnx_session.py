@@ -30,6 +30,8 @@ def quiet_session(
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    if not threads and os.environ.get("OMP_NUM_THREADS"):
+        threads = torch.get_num_threads()  # onnxruntime itself does not look at the variable that torch obeys
     if threads:
         options.intra_op_num_threads = threads
     if weights_in is not None:
