@@ -43,6 +43,8 @@ class Runner:
             raise problem("E0103", f"{artifact.path}: of its weights, {rows}", "export it again")
         try:
             self.session = quiet_session(artifact.path)
+        except ExportError:
+            raise
         except Exception as error:  # onnxruntime's exceptions have no common class
             raise _refused(artifact, error) from error
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..artifact import refuse_outside
+
 # numpy has no such types; onnxruntime takes and gives their bits, under ONNX's number of the type.
 _BITS = {
     torch.bfloat16: (torch.int16, 16),
@@ -40,6 +42,8 @@ def quiet_session(
         else:
             setattr(options, name, value)
     source = model if isinstance(model, bytes) else os.fspath(model)
+    if not isinstance(model, bytes):
+        refuse_outside(model)
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 

@@ -47,6 +47,8 @@ class Session:
         self.path = path
         try:
             self._session = quiet_session(path, **options)
+        except ExportError:
+            raise
         except Exception as error:  # onnxruntime's exceptions have no common class
             text = " ".join(str(error).split())
             raise problem("E0103", f"onnxruntime does not load {path}: {text}", "export it again") from error
