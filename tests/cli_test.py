@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -172,15 +173,16 @@ def test_folders_that_are_no_model_are_refused(bert: str, tmp_path: Path, capsys
 
 
 def test_a_pickle_is_refused_with_how_to_convert_it(bert: str, tmp_path: Path, capsys: Any) -> None:
-    folder = tmp_path / "pickled"
+    folder = tmp_path / "it's pickled; touch $(here)"
     folder.mkdir()
     shutil.copy(Path(bert) / "config.json", folder)
     torch.save({"weight": torch.ones(2)}, folder / "pytorch_model.bin")
     message = refused(capsys, "export", "onnx", folder, tmp_path / "out")
     assert "pickle" in message
     [way] = [line.split("way out")[1].strip() for line in message.splitlines() if "python -c" in line]
-    code = way.removeprefix('python -c "').removesuffix('"')
-    exec(compile(code, "way out", "exec"), {})
+    python, *rest = shlex.split(way)
+    assert python == "python"
+    subprocess.run([sys.executable, *rest], check=True)
     assert (folder / "model.safetensors").exists()
 
 

@@ -209,9 +209,7 @@ def with_limits(path: Path, change: Callable[[dict], object]) -> None:
     onnx.save(proto, path)
 
 
-@pytest.mark.parametrize(
-    "condition", ["__import__('os')", "width %", "9**9**9 == 1", "(" * 100000, "x" * 10**6]
-)
+@pytest.mark.parametrize("condition", ["__import__('os')", "width %", "9**9**9 == 1", "(" * 100000, "x" * 10**6])
 def test_a_condition_of_the_file_that_cannot_be_read_is_refused_at_once(condition: str, tmp_path: Path) -> None:
     model, _, path = exported("bert", tmp_path)
     row = {"condition": condition, "where": {"file": "", "line": 0, "function": ""}, "module": ""}

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from . import _artifact
 from .errors import problem
+from .json_text import parse_json
 from .limits import Limits
+from .printable import shell_quote
 
 further_outputs = _artifact.further_outputs
 
@@ -26,7 +29,9 @@ def find_models(path: str | os.PathLike[str]) -> list[Path]:
         if found:
             return found
     raise problem(
-        "E0103", f"{path}: no .onnx file in this folder", f"export the model first: modelport export onnx {path} OUT"
+        "E0103",
+        f"{path}: no .onnx file in this folder",
+        f"export the model first: modelport export onnx {shell_quote(path)} OUT",
     )
 
 
@@ -90,12 +95,30 @@ class Artifact:
         return [row for row in self.summary["inputs"] if row["name"] not in state]
 
     @property
+    def of_prompts(self) -> dict[str, float]:
+        """Inputs that have one value for all tokens of a prompt, where the file is written for that value alone."""
+        return self._json("modelport.of_prompts", {}, lambda value: isinstance(value, int | float))
+
+    @property
     def takes_a_past(self) -> bool:
         return any(row["name"].startswith("past_") for row in self.summary["inputs"])
 
     def note(self, key: str) -> str | None:
         """A text that the exporter left: "source", "model_class", "dtype"."""
         return self.summary["metadata"].get(f"modelport.{key}")
+
+    def _json(self, key: str, default: Any, is_item: Callable[[Any], bool]) -> Any:
+        text = self.summary["metadata"].get(key)
+        if text is None:
+            return default
+        try:
+            found = parse_json(text)
+        except ValueError:
+            found = None
+        items = found.values() if isinstance(found, dict) else found
+        if not isinstance(found, type(default)) or not all(map(is_item, items)):
+            raise problem("E0103", f"{self.path}: its metadata {key} cannot be read", "export it again")
+        return found
 
     def weight_files(self) -> list[dict[str, Any]]:
         """The files that hold weights outside the model: how much of each is used, and whether it is all there."""
@@ -107,10 +130,34 @@ class Artifact:
                 row[1] = max(row[1], weight["offset"] + weight["bytes"])
         rows = []
         for name, (size, end) in used.items():
-            try:
-                there = (self.path.parent / name).stat().st_size
-            except OSError:
-                there = -1
-            state = "missing" if there < 0 else "too short" if there < end else "whole"
+            state = data_state(self.path, name, end)
             rows.append({"file": name, "bytes": size, "state": state})
         return rows
+
+
+def data_state(model: Path, name: str, end: int = 0) -> str:
+    """Whether a file that a model names for its weights is there, as far as `end`: "whole", or what it is instead.
+
+    It has to lie in the folder of the model, also where links lead: else a model from a stranger could read any file.
+    In a download of the hub, model and weights are links to files that lie in one folder."""
+    if "\0" in name or os.path.isabs(name) or ".." in Path(name).parts:
+        return "outside the folder of the model"
+    real = Path(os.path.realpath(model.parent / name))
+    homes = (os.path.realpath(model.parent), os.path.dirname(os.path.realpath(model)))
+    if not any(real.is_relative_to(home) for home in homes):
+        return "outside the folder of the model"
+    if not real.is_file():
+        return "missing"
+    return "too short" if real.stat().st_size < end else "whole"
+
+
+def refuse_outside(model: str | os.PathLike[str]) -> None:
+    """Before anybody opens a model: all files that it names lie beside it."""
+    for name in map(os.fsdecode, _artifact.data_files(os.fspath(model))):
+        state = data_state(Path(model), name)
+        if state != "whole":
+            raise problem(
+                "E0103",
+                f"{os.fspath(model)}: of its weights, {name} is {state}",
+                "use a model whose weights lie in its folder: export it again, or copy the whole folder",
+            )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import os
 from pathlib import Path
@@ -10,8 +9,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ._modelport import stored_tensors
+from .core import stored_tensors
 from .errors import problem
+from .json_text import parse_json
+from .remote_code import code_files, refuse_code
 
 DTYPES = {
     "f64": torch.float64,
@@ -126,7 +127,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise problem("E0103", f"{folder}: no such folder", way_out)
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise problem("E0103", f"{folder}: no config.json here", way_out) from None
     except (OSError, ValueError) as error:
@@ -145,6 +146,7 @@ def find_class(folder: Path, written: dict[str, Any], model_class: Any) -> Any:
         model_class = names[0] if names else ""
     if isinstance(model_class, str):
         found = getattr(transformers, model_class, None) if model_class else None
+        found = found if isinstance(found, type) and hasattr(found, "from_pretrained") else None
         if found is None:
             what = f"transformers has no class {model_class}" if model_class else "config.json names no architectures"
             raise problem(
@@ -159,15 +161,37 @@ def find_class(folder: Path, written: dict[str, Any], model_class: Any) -> Any:
 
 def read_class_config(folder: Path, model_class: Any) -> tuple[Any, Any]:
     """The model class (of an auto class, the one that the config asks for) and its configuration."""
-    from transformers import AutoConfig
-
     if hasattr(model_class, "_model_mapping"):
-        config = AutoConfig.from_pretrained(folder)
+        config = _auto_config(folder)
+        if type(config) not in model_class._model_mapping:
+            raise problem(
+                "E0301",
+                f"{folder}: {model_class.__name__} has no model for a {type(config).__name__}",
+                "say which class it is: modelport.capture(folder, inputs, model_class='LlamaForCausalLM')",
+            )
         chosen = model_class._model_mapping[type(config)]
         if isinstance(chosen, list | tuple):
             names = config.architectures or []
             chosen = next((c for c in chosen if c.__name__ in names), chosen[0])
         return chosen, config
     if getattr(model_class, "config_class", None) is None:
-        return model_class, AutoConfig.from_pretrained(folder)
+        return model_class, _auto_config(folder)
     return model_class, model_class.config_class.from_pretrained(folder)
+
+
+def _auto_config(folder: Path) -> Any:
+    """The configuration by its model_type. Code that lies in the folder does not run, and nobody is asked about it."""
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    except ValueError as error:
+        files = code_files(folder, "AutoConfig")
+        if not files:
+            raise problem(
+                "E0103", f"{folder / 'config.json'}: {error}", "pip install --upgrade transformers"
+            ) from error
+        way_out = (
+            "modelport export onnx ... --trust-remote-code, or load the model yourself: modelport.capture(model, ...)"
+        )
+        raise refuse_code(folder, "the model", files, way_out) from error

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .printable import printable
+
 
 class ExportError(RuntimeError):
     """Something that the user can act on. `str(error)` is the whole report.
@@ -12,7 +14,7 @@ class ExportError(RuntimeError):
     """
 
     def __init__(self, message: str, diagnostics: list[dict[str, Any]] | None = None):
-        super().__init__(message)
+        super().__init__(printable(message))
         self.diagnostics = diagnostics or []
 
     @property

@@ -206,7 +206,8 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]
     finally:
         torch.set_rng_state(rng)
     computed = iter(values)
-    got = [next(computed) if inside else leaf for inside, leaf in zip(captured.in_graph, captured.outputs.leaves, strict=True)]
+    leaves = zip(captured.in_graph, captured.outputs.leaves, strict=True)
+    got = [next(computed) if inside else leaf for inside, leaf in leaves]
     return len(got) == len(want) and all(map(_same, got, want))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from . import core
-from ._modelport import (
+from .core import (
     concerns_graph,
     enter_module,
     is_recording,

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 
 from . import on_disk
-from ._modelport import is_recording
 from .captured import Captured
 from .checkpoint import unfilled_like
+from .core import is_recording
 from .dtypes import CONVERTIBLE
 from .unfilled import CapturedUnfilled, Streams
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from . import core
-from ._modelport import concerns_graph, is_recording
+from .core import concerns_graph, is_recording
 
 _SEGMENTS = "_modelport_segments"  # on a tensor that stands for all pieces: their lengths
 _OF = "_modelport_of"  # on indices of what is set: among how many

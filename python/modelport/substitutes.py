@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._modelport import concerns_graph, is_recording, read_number
+from .core import concerns_graph, is_recording, read_number
 from .progressions import Progression
 from .rolled import Rows, is_rolling
 

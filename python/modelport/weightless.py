@@ -19,9 +19,9 @@ from typing import Any
 import torch
 
 from . import left_out, on_disk
-from ._modelport import is_recording
 from .captured import Captured
 from .checkpoint import Checkpoint, StoredTensor, find_class, read_class_config, read_config, unfilled_like
+from .core import is_recording
 from .dtypes import CONVERTIBLE
 from .errors import ExportError, problem
 from .place import model_line
@@ -47,7 +47,7 @@ def capture_folder(
             captured = capture(weights.model, inputs, **options)
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
-        model = opening.model_class.from_pretrained(folder).eval()
+        model = opening.model_class.from_pretrained(folder, trust_remote_code=False).eval()
         return CapturedOnDisk(capture(model, inputs, dtype=dtype, **options), None)
     if weights.refused:
         warnings.warn(
@@ -68,7 +68,7 @@ def open_model(path: str | os.PathLike[str], *, model_class: Any = None, dtype: 
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
         settings = {} if dtype is None else {"dtype": dtype}
-        return opening.model_class.from_pretrained(folder, **settings).eval()
+        return opening.model_class.from_pretrained(folder, trust_remote_code=False, **settings).eval()
     if weights.model.can_generate():
         weights.model.generation_config = _generation_config(folder)
     return weights.model

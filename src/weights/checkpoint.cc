@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/shell_quote.h"
 #include "weights/shard_index.h"
 
 namespace modelport::weights {
@@ -49,17 +50,17 @@ bool is_pickle(const fs::path& path) {
 std::string how_to_convert(const fs::path& file) {
   if (!file.filename().string().starts_with("pytorch_model-") && file.extension() != ".json") {
     return fmt::format(
-        "python -c \"import torch, safetensors.torch as s; w = torch.load('{}', "
-        "weights_only=True); "
-        "s.save_file({{k: v.clone().contiguous() for k, v in w.items()}}, '{}', {{'format': "
-        "'pt'}})\"",
-        file.string(), (file.parent_path() / kSingleFile).string());
+        "python -c 'import sys, torch, safetensors.torch as s; w = torch.load(sys.argv[1], "
+        "weights_only=True); s.save_file({{k: v.clone().contiguous() for k, v in w.items()}}, "
+        "sys.argv[2], {{\"format\": \"pt\"}})' {} {}",
+        shell_quote(file.string()), shell_quote((file.parent_path() / kSingleFile).string()));
   }
   const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
   return fmt::format(
-      "python -c \"from transformers import AutoModelForCausalLM as M; "
-      "M.from_pretrained('{0}').save_pretrained('{0}-safetensors')\" (or the class of your model)",
-      folder);
+      "python -c 'import sys; from transformers import AutoModelForCausalLM as M; "
+      "M.from_pretrained(sys.argv[1]).save_pretrained(sys.argv[2])' {} {} (or the class of your "
+      "model)",
+      shell_quote(folder), shell_quote(folder + "-safetensors"));
 }
 
 /// Why a folder cannot be opened, from what it does hold.
@@ -82,7 +83,8 @@ std::string how_to_convert(const fs::path& file) {
   if (!safetensors.empty()) {
     Diagnostic d =
         bad_file(fmt::format("{}: neither {} nor {}", folder.string(), kSingleFile, kIndexFile),
-                 {fmt::format("name the file to use: {}", (folder / safetensors.front()).string()),
+                 {fmt::format("name the file to use: {}",
+                              shell_quote((folder / safetensors.front()).string())),
                   fmt::format("if these are shards, download {} too", kIndexFile)});
     const std::size_t shown = std::min(safetensors.size(), kMostNames);
     d.notes = {fmt::format("found   {}{}",

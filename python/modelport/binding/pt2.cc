@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include "backends/pt2/reader.h"
+#include "backends/pt2/treespec.h"
 #include "backends/pt2/writer.h"
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
@@ -59,6 +60,14 @@ void write(const Program& program, const std::string& path, const std::string& t
                  path);
 }
 
+/// A structure as Python walks it: None for a leaf, else (type, context as JSON, children).
+py::object structure_object(const pt2::Structure& structure) {
+  if (structure.is_leaf()) return py::none();
+  py::list children;
+  for (const pt2::Structure& child : structure.children) children.append(structure_object(child));
+  return py::make_tuple(structure.type, structure.context.dump(), children);
+}
+
 py::tuple read(const std::string& path) {
   auto loaded = std::make_shared<pt2::Pt2Program>(pt2::read_pt2(std::filesystem::path(path)));
   auto program = std::make_shared<Program>();
@@ -74,7 +83,8 @@ py::tuple read(const std::string& path) {
     program->weights.emplace(alias, program->weights.at(name));
   const Signature& signature = loaded->signature;
   return py::make_tuple(program, rows_of(signature.inputs), rows_of(signature.outputs),
-                        signature.input_structure, signature.output_structure);
+                        structure_object(pt2::parse_structure(signature.input_structure)),
+                        structure_object(pt2::parse_structure(signature.output_structure)));
 }
 
 }  // namespace

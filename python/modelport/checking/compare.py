@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from transformers.generation.utils import ALL_CACHE_NAMES
 from ..artifact import Artifact, find_model, find_models, generates
 from ..dtypes import FLOATS
 from ..errors import ExportError, problem
+from ..printable import shell_quote
 from .eager import load_model, read_preprocessor, values_of
 from .report import CheckReport, Row, Skipped
 from .session import Runner
@@ -75,8 +75,7 @@ def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, ato
 
 def _of_prompts(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs that have one value for all tokens of a prompt, where the files are written for that value alone."""
-    notes = (Artifact(path).note("of_prompts") for path in find_models(folder))
-    values = json.loads(next(filter(None, notes), "{}"))
+    values = next(filter(None, (Artifact(path).of_prompts for path in find_models(folder))), {})
     return {name: torch.full_like(given[name], value) for name, value in values.items() if name in given}
 
 
@@ -133,7 +132,7 @@ def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
         raise problem(
             "E0301",
             f"{artifact.path} {what}{gone}",
-            f"modelport check {artifact.path.parent} --model FOLDER",
+            f"modelport check {shell_quote(artifact.path.parent)} --model FOLDER",
             "modelport.check(path, model)",
         )
     dtype = FLOATS.get(artifact.note("dtype") or "")

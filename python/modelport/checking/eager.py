@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any
 import torch
 
 from ..errors import problem
+from ..json_text import parse_json
 from ..structure import flatten
 
 
@@ -35,7 +35,7 @@ def quiet_transformers() -> Iterator[None]:
 def read_preprocessor(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
     path = Path(folder) / "preprocessor_config.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -51,8 +51,9 @@ def load_model(folder: str | os.PathLike[str], model_class: Any = None, dtype: t
     written = read_config(folder)
     Checkpoint(folder)  # refuses pickles and broken files, with a way out
     chosen = find_class(folder, written, model_class)
+    settings = {} if dtype is None else {"dtype": dtype}
     with quiet_transformers():
-        model = chosen.from_pretrained(folder, **({} if dtype is None else {"dtype": dtype}))
+        model = chosen.from_pretrained(folder, trust_remote_code=False, **settings)
     return model.eval()
 
 

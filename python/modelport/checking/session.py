@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from ..artifact import Artifact, further_outputs
+from ..artifact import Artifact
 from ..checkpoint import DTYPES
 from ..errors import ExportError, problem
 from ..exporters.onnx_names import input_name, output_names
-from ..exporters.onnx_session import quiet_session, run_session, shape_of, to_numpy
+from ..exporters.onnx_session import run_session, session_with_outputs, shape_of, to_numpy
 from ..limits import CallLimits
 from ..structure import flatten
 
@@ -43,7 +43,9 @@ class Runner:
             raise problem("E0103", f"{artifact.path}: of its weights, {rows}", "export it again")
         try:
             self._call = CallLimits(artifact.limits)
-            self.session = self._opened()
+            self.session = session_with_outputs(artifact.path, self._call.check_outputs)
+        except ExportError:
+            raise
         except Exception as error:  # onnxruntime's exceptions have no common class
             raise _refused(artifact, error) from error
 
@@ -97,13 +99,6 @@ class Runner:
             return None
         arrays = {name: to_numpy(value) for name, value in feeds.items()}
         return limits.broken_by([shape_of(arrays[name]) for name in limits.inputs])
-
-    def _opened(self) -> Any:
-        checks = self._call.check_outputs
-        if not checks:
-            return quiet_session(self.artifact.path)
-        model = self.artifact.path.read_bytes() + further_outputs(checks)
-        return quiet_session(model, weights_in=self.artifact.path.parent)
 
     def run(self, feeds: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
         """Every call from the state that the model was exported with. Raises E0304 where the data is another case."""

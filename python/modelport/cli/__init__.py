@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from ..errors import ExportError
+from ..printable import printable
 from .arguments import parser
 from .console import Console
 
@@ -56,7 +57,7 @@ def _run(argv: Sequence[str] | None) -> int:
             from .quick_imports import start_over
 
             start_over(console)
-        traceback.print_exc()
+        print(printable(traceback.format_exc()), end="", file=sys.stderr)
         console.error(f"internal error, please report with the lines above: {type(error).__name__}: {error}")
         return INTERNAL
 

@@ -186,6 +186,7 @@ def _run(command: argparse.ArgumentParser) -> None:
     how.add_argument("--top-p", type=_share, metavar="P", help="draw from the likeliest that together have P")
     how.add_argument("--seed", type=int, help="draws are the same again")
     how.add_argument("--num-beams", type=_positive, default=1, metavar="N", help="beam search; nothing is streamed")
+    command.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the folder, if any")
     command.add_argument("--threads", type=_positive, metavar="N", help="of onnxruntime (default: one for each core)")
     _runs(command, "run_model", quiet="print the text and errors, nothing else")
 

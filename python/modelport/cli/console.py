@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ..errors import ExportError
+from ..printable import printable
 
 _PATIENCE = 1.0  # seconds without a word
 
@@ -26,15 +28,15 @@ class Console:
         if self.as_json:
             print(json.dumps(data, indent=2))
         elif not self.quiet:
-            print(text)
+            print(printable(text))
 
     def note(self, text: str) -> None:
         self.notes.append(text)
         if not self.quiet:
-            print(f"note: {text}", file=sys.stderr)
+            print(f"note: {printable(text)}", file=sys.stderr)
 
     def error(self, text: str) -> None:
-        print(f"error: {text}", file=sys.stderr)
+        print(f"error: {printable(text)}", file=sys.stderr)
 
     def failure(self, error: ExportError) -> None:
         if self.as_json:
@@ -65,6 +67,15 @@ class Console:
 
     def timings(self) -> str:
         return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())
+
+
+def note_code(console: Console, folder: Path) -> None:
+    """Names the code in a checkpoint that is going to run."""
+    from ..remote_code import code_files
+
+    files = code_files(folder)
+    if files:
+        console.note(f"Python code of {folder} runs, as --trust-remote-code says: {', '.join(files)}")
 
 
 def _tick(over: threading.Event, name: str, done: Callable[[], int] | None, total: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..artifact import Artifact
 from ..errors import ExportError
+from ..printable import python_text, shell_quote
 from .companions import copy_companions, write_contract
 from .console import Console
 from .inspect_artifact import limit_lines, linked_text, size_text
@@ -116,12 +117,12 @@ def _way_to_try(folder: Path, model: Any) -> str:
     try:
         features = open_folder(folder).features
     except ExportError:  # only the client runs it
-        return f'onnxruntime_genai.Model("{folder}") in Python, see docs/clients.md'
+        return f"onnxruntime_genai.Model({python_text(folder)}) in Python, see docs/clients.md"
     read = model.main_input_name
     flag = "--audio FILE" if "audio_encoder" in features else "--image FILE"
     if not reads_text(folder) or (read != "input_ids" and not reads_media(folder)):
-        return f'modelport.load("{folder}").generate({read}) in Python'
+        return f"modelport.load({python_text(folder)}).generate({read}) in Python"
     if read != "input_ids":
-        return f"modelport run {folder} {'--image' if read.startswith('pixel') else '--audio'} FILE"
+        return f"modelport run {shell_quote(folder)} {'--image' if read.startswith('pixel') else '--audio'} FILE"
     media = f" {flag}" if features and reads_media(folder) else ""
-    return f'modelport run {folder} "..."{media}'
+    return f'modelport run {shell_quote(folder)} "..."{media}'

@@ -10,9 +10,10 @@ from typing import Any
 
 from ..artifact import Artifact
 from ..errors import problem
+from ..printable import printable
 from . import export_generation
 from .companions import copy_companions, write_contract
-from .console import Console
+from .console import Console, note_code
 from .inspect_artifact import limit_lines, linked_text, size_text
 from .interrupt import interruptible
 from .quick_imports import import_quickly
@@ -59,7 +60,7 @@ def refuse_difference(console: Console, report: Any) -> None:
     if report is None or report.ok:
         return
     if not console.quiet and not console.as_json:
-        print(report)
+        print(printable(str(report)))
     raise report.error()
 
 
@@ -86,6 +87,8 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         opset = checked_opset(args.opset)
         if not args.no_check:
             needs_onnxruntime()
+        if args.trust_remote_code:
+            note_code(console, folder)
         loading = Loading(args, folder)
         if args.client:
             from ..contracts import refuse_unknown

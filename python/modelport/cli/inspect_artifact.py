@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..artifact import Artifact, find_models
+from ..printable import one_line
 from .console import Console
 
 _TOP = 10
@@ -48,6 +49,7 @@ def facts(artifact: Artifact) -> dict[str, Any]:
 
 
 def text(row: dict[str, Any]) -> str:
+    row = _plain(row)
     opsets = ", ".join(f"{domain} {version}" for domain, version in row["opsets"].items())
     lines = [f"{row['file']} ({size_text(row['bytes'])}) by {row['producer'] or 'unknown'}, opset {opsets}"]
     lines += _block("inputs", [_value(value) for value in row["inputs"]])
@@ -68,6 +70,15 @@ def text(row: dict[str, Any]) -> str:
     if row["source"]:
         lines.append(f"made of {row['source']}")
     return "\n".join(lines)
+
+
+def _plain(value: Any) -> Any:
+    """The facts with names that a terminal can show."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _bounds(row: dict[str, Any]) -> list[tuple[str, list[int | None]]]:

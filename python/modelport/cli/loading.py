@@ -16,6 +16,7 @@ from ..errors import ExportError, problem
 from ..exporters.onnx import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
 from ..inputs import example_inputs, model_class
+from ..remote_code import code_files, refuse_code
 from ..weightless import open_model
 
 
@@ -123,11 +124,9 @@ class Loading:
 
         foreign = [name for name in self.written.get("architectures") or [] if not hasattr(transformers, name)]
         if self.written.get("auto_map") and foreign and self.args.task is None:
-            raise problem(
-                "E0301",
-                f"{foreign[0]} is no class of transformers: its Python code is in {self.folder}",
-                "read that code, and if you trust it: --trust-remote-code",
-            )
+            files = code_files(self.folder, "AutoModel") or code_files(self.folder)
+            what = f"{foreign[0]}, which is no class of transformers,"
+            raise refuse_code(self.folder, what, files, "--trust-remote-code")
         return model_class(self.written, self.args.task)
 
     def _config(self) -> Any:

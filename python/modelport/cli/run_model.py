@@ -8,9 +8,10 @@ import time
 from typing import Any
 
 from ..errors import problem
+from ..printable import printable
 from ..running.folder import open_folder
 from ..running.media import read_image, read_sound
-from .console import Console
+from .console import Console, note_code
 from .quick_imports import import_quickly
 
 # Weights that onnxruntime rearranges when it loads them make prompts faster to read, by a fifth, and steps not at all:
@@ -33,7 +34,9 @@ def run(args: Any, console: Console) -> bool:
     if isinstance(cls, str):
         raise cannot_generate(folder.path, cls)
     with quiet_transformers():
-        reader = Reader(folder.path)
+        if args.trust_remote_code:
+            note_code(console, folder.path)
+        reader = Reader(folder.path, trust_remote_code=args.trust_remote_code)
         inputs = reader.inputs(Prompt(args.prompt, images, sounds, args.raw))
         if "token_type_ids" not in inspect.signature(cls.forward).parameters:  # some tokenizers give them to any model
             inputs.pop("token_type_ids", None)
@@ -134,8 +137,13 @@ def _generated(
     new = ids if model.config.is_encoder_decoder else ids[result.prompt_tokens :]
     result.new_tokens, result.text = len(new), reader.tokenizer.decode(new, skip_special_tokens=True)
     if not console.as_json:
-        print(result.text, flush=True)
+        print(_shown(result.text), flush=True)
     return result
+
+
+def _shown(text: str) -> str:
+    """What the model says, without what would steer a terminal; into a file it goes as it is."""
+    return printable(text) if sys.stdout.isatty() else text
 
 
 def _streamer(tokenizer: Any, result: _Result, console: Console) -> Any:
@@ -151,7 +159,7 @@ def _streamer(tokenizer: Any, result: _Result, console: Console) -> Any:
         def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
             result.text += text
             if not console.as_json:
-                print(text, end="\n" if stream_end else "", flush=True)
+                print(_shown(text), end="\n" if stream_end else "", flush=True)
 
     return Words(tokenizer, skip_prompt=True, skip_special_tokens=True)
 

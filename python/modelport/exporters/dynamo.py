@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
+import warnings
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,11 +16,15 @@ from torch.utils import _pytree as pytree
 from .. import core
 from ..captured import Captured
 from ..capturing import capture
+from ..errors import problem
 from ..structure import Flat
 from .base import HfExporter
 from .configs import DynamoConfig
 from .patches import apply_patches
 from .prepare import config_flags, prepare_for_export
+from .pt2_structure import UnknownStructure, build
+
+_SAVE = "save the program again with torch.export.save"
 
 
 class DynamoExporter(HfExporter):
@@ -93,16 +98,46 @@ def _call_spec(inputs: Flat) -> pytree.TreeSpec:
 
 def load_pt2(path: str | os.PathLike[str]) -> Captured:
     """Reads a `.pt2` that torch.export or we saved, into a graph that runs and can be taken on to another target."""
-    program, inputs, outputs, in_spec, out_spec = core.read_pt2(os.fspath(path))
-    call = pytree.treespec_loads(in_spec)
-    names = [name for name, _, _ in inputs]
+    program, inputs, outputs, call, result = core.read_pt2(os.fspath(path))
     # The example inputs are not in the file: tensors of the right type stand for them.
     leaves = [torch.empty(0) if in_graph else value for _, in_graph, value in inputs]
-    args, kwargs = pytree.tree_unflatten(leaves, call)
-    if args:
-        kwargs = {**{f"*{i}": arg for i, arg in enumerate(args)}, **kwargs}
-    spec = pytree.tree_structure(kwargs)
     constants = [None if in_graph else value for _, in_graph, value in outputs]
     flags = [in_graph for _, in_graph, _ in outputs]
-    out = Flat([name for name, _, _ in outputs], constants, pytree.treespec_loads(out_spec))
-    return Captured(program, Flat(names, leaves, spec), out, flags)
+    names = [name for name, _, _ in outputs]
+    out = Flat(names, constants, _result_spec(path, result, names))
+    return Captured(
+        program, Flat([name for name, _, _ in inputs], leaves, _inputs_spec(path, call, inputs)), out, flags
+    )
+
+
+def _inputs_spec(path: str | os.PathLike[str], call: Any, inputs: list[Any]) -> pytree.TreeSpec:
+    """The structure of the keywords, with positional arguments among them."""
+    try:
+        args, kwargs = build(call)
+    except UnknownStructure as error:
+        raise problem(
+            "E0103",
+            f"{path}: its inputs have {error}, which is not made from a file",
+            "import the model's class before, if it is one of transformers: from transformers import ...",
+            "export the model again with inputs that are tensors, tuples, dicts or caches of transformers",
+        ) from error
+    except (TypeError, ValueError) as error:
+        raise problem("E0103", f"{path}: its program is not called with arguments", _SAVE) from error
+    spec = pytree.tree_structure({**{f"*{i}": arg for i, arg in enumerate(args)}, **kwargs})
+    if spec.num_leaves != len(inputs):
+        raise problem("E0103", f"{path}: its program and the structure of its call differ", _SAVE)
+    return spec
+
+
+def _result_spec(path: str | os.PathLike[str], result: Any, names: list[str]) -> pytree.TreeSpec:
+    """The structure of the result; of types that are not known here, a dict by the names of its values."""
+    try:
+        spec = pytree.tree_structure(build(result))
+    except UnknownStructure as error:
+        warnings.warn(
+            f"{path}: its result has {error}, which is not made from a file; it comes as a dict", stacklevel=3
+        )
+        spec = pytree.tree_structure(dict.fromkeys(names, 0))
+    if spec.num_leaves != len(names):
+        raise problem("E0103", f"{path}: its program and the structure of its result differ", _SAVE)
+    return spec

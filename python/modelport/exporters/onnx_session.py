@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+
+from ..artifact import further_outputs, refuse_outside
 
 # numpy has no such types; onnxruntime takes and gives their bits, under ONNX's number of the type.
 _BITS = {
@@ -42,7 +45,17 @@ def quiet_session(
         else:
             setattr(options, name, value)
     source = model if isinstance(model, bytes) else os.fspath(model)
+    if not isinstance(model, bytes):
+        refuse_outside(model)
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def session_with_outputs(path: Path, names: Sequence[str], **settings: Any) -> Any:
+    """A session on a file that gives values of these names besides its outputs."""
+    if not names:
+        return quiet_session(path, **settings)
+    refuse_outside(path)
+    return quiet_session(path.read_bytes() + further_outputs(names), weights_in=path.parent, **settings)
 
 
 def run_session(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 from ..artifact import Artifact, find_models
 from ..errors import problem
+from ..json_text import parse_json
+from ..printable import python_text
 
 _DECODERS = ("decoder_model_merged", "decoder_with_past_model", "model", "decoder_model")
 _FEATURES = ("vision_encoder", "video_encoder", "audio_encoder", "speech_encoder", "image_encoder")
@@ -106,7 +107,7 @@ def _refuse_of_genai(folder: Folder) -> None:
         raise problem(
             "E0103",
             f"{folder.path} is divided as only onnxruntime-genai runs it",
-            f'in Python: onnxruntime_genai.Model("{folder.path}"), see docs/clients.md',
+            f"in Python: onnxruntime_genai.Model({python_text(folder.path)}), see docs/clients.md",
             "for modelport.load and modelport run, export it without --for: modelport export onnx MODEL OUT",
         )
 
@@ -123,7 +124,7 @@ def _check_weights(file: Path) -> None:
 def _config(folder: Path) -> dict[str, Any] | None:
     path = folder / "config.json"
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -71,9 +71,20 @@ def fitted(slot: Slot, value: Any, batch: int | None = None) -> torch.Tensor:
                 f"convert it: {slot.name}.to({slot.dtype})",
             )
         tensor = tensor.to(slot.dtype)
+    _refuse_negative_tokens(slot, tensor)
     if batch is not None and tensor.dim() == 2 and tensor.shape[0] == 1 < batch and isinstance(slot.shape[0], str):
         tensor = tensor.expand(batch, -1)
     return tensor
+
+
+def _refuse_negative_tokens(slot: Slot, tensor: torch.Tensor) -> None:
+    """PyTorch refuses these; ONNX counts them from the end of the vocabulary, and so would give other values."""
+    if slot.name.endswith("input_ids") and tensor.numel() and int(tensor.min()) < 0:
+        raise problem(
+            "E0301",
+            f"{slot.name} has the token {int(tensor.min())}, and tokens are numbers from 0 on",
+            "give padding the id of a token: tokenizer.pad_token_id",
+        )
 
 
 def _last_kinds(slot: Slot, positions: torch.Tensor) -> torch.Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..checking.eager import quiet_transformers, read_preprocessor
 from ..errors import ExportError, problem
+from ..remote_code import code_files, refuse_code
 from .media import resampled
 
 _PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json", "image_processor_config.json")
@@ -47,10 +48,11 @@ class Prompt:
 class Reader:
     """The tokenizer of a folder and, where it has them, what reads its pictures and sounds."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, *, trust_remote_code: bool = False):
         from transformers import ProcessorMixin
 
         self.folder = folder
+        self._trusts = trust_remote_code
         found = self._loaded("AutoProcessor", "processor") if reads_media(folder) else None
         self.processor = found if isinstance(found, ProcessorMixin) else None
         owner = self.processor if self.processor is not None else self._alone()
@@ -82,8 +84,13 @@ class Reader:
 
         try:
             with quiet_transformers():
-                return getattr(transformers, auto).from_pretrained(self.folder, local_files_only=True)
+                made = getattr(transformers, auto)
+                # Without the flag, code in the folder does not run, and nobody is asked about it either.
+                return made.from_pretrained(self.folder, local_files_only=True, trust_remote_code=self._trusts)
         except Exception as error:  # it fails in any way when a file or a package is missing
+            files = [] if self._trusts else code_files(self.folder)
+            if files and "trust_remote_code" in str(error):
+                raise refuse_code(self.folder, f"the {what}", files, "modelport run ... --trust-remote-code") from error
             text = " ".join(str(error).split())
             raise problem(
                 "E0103", f"the {what} in {self.folder} cannot be loaded: {text}", "copy its files from the model again"

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..artifact import Artifact, further_outputs
+from ..artifact import Artifact
 from ..errors import ExportError, problem
-from ..exporters.onnx_session import quiet_session, shape_of
+from ..exporters.onnx_session import session_with_outputs, shape_of
 from ..limits import CallLimits
 
 DTYPES = {
@@ -50,21 +50,15 @@ class Session:
         self.limits = Artifact(path).limits
         self._call = CallLimits(self.limits)
         try:
-            self._session = self._opened(options)
+            self._session = session_with_outputs(path, self._call.check_outputs, **options)
+        except ExportError:
+            raise
         except Exception as error:  # onnxruntime's exceptions have no common class
             text = " ".join(str(error).split())
             raise problem("E0103", f"onnxruntime does not load {path}: {text}", "export it again") from error
         self.inputs = {x.name: Slot(x.name, _dtype(path, x), _shape(x)) for x in self._session.get_inputs()}
         further = set(self._call.further_outputs)
         self.outputs = [x.name for x in self._session.get_outputs() if x.name not in further]
-
-    def _opened(self, options: Mapping[str, Any]) -> Any:
-        """With conditions on data among the outputs, where the file has some."""
-        checks = self._call.check_outputs
-        if not checks:
-            return quiet_session(self.path, **options)
-        model = self.path.read_bytes() + further_outputs(checks)
-        return quiet_session(model, weights_in=self.path.parent, **options)
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> Sequence[Any]:
         """The outputs by these names, in onnxruntime's own memory. What the file is not for is refused."""

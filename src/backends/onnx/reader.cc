@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <charconv>
 #include <protozero/pbf_builder.hpp>
 #include <protozero/pbf_message.hpp>
 #include <set>
 
 #include "backends/onnx/proto.h"
+#include "backends/onnx/tensor_reader.h"
 #include "base/error.h"
 
 namespace modelport::onnx {
@@ -17,68 +16,21 @@ namespace {
 using protozero::data_view;
 using protozero::pbf_message;
 using protozero::pbf_wire_type;
-using protozero::tag_and_type;
 
 // Fields that only a reader meets.
 constexpr auto kModelFunctions = static_cast<proto::Model>(25);
 constexpr auto kAttributeGraph = static_cast<proto::Attribute>(6);
 constexpr auto kAttributeGraphs = static_cast<proto::Attribute>(11);
+constexpr auto kAttributeTensor = static_cast<proto::Attribute>(5);
+constexpr auto kAttributeTensors = static_cast<proto::Attribute>(10);
+constexpr auto kAttributeSparse = static_cast<proto::Attribute>(22);
+constexpr auto kAttributeSparses = static_cast<proto::Attribute>(23);
 constexpr auto kGraphSparseInitializer = static_cast<proto::Graph>(15);
-enum class Function : std::uint32_t { node = 7 };
-enum class SparseTensor : std::uint32_t { values = 1 };
+enum class Function : std::uint32_t { node = 7, attribute = 11 };
+enum class SparseTensor : std::uint32_t { values = 1, indices = 2 };
 
 /// Graphs inside graphs (branches, loops): more than any model has, less than a stack.
 constexpr int kDeepest = 64;
-
-[[noreturn]] void bad(std::string what) {
-  throw ExportError({.code = Code::bad_file,
-                     .what = std::move(what),
-                     .ways_out = {"export or download the file again"}});
-}
-
-/// Names of TensorProto.DataType by number, as we write types.
-std::string dtype_name(std::int32_t number) {
-  static constexpr std::array<std::string_view, 24> kNames{
-      "",       "f32",    "u8",         "i8",     "u16",        "i16", "i32", "i64",
-      "string", "bool",   "f16",        "f64",    "u32",        "u64", "c64", "c128",
-      "bf16",   "f8e4m3", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "u4",  "i4",  "f4e2m1"};
-  if (number < 0 || static_cast<std::size_t>(number) >= kNames.size())
-    return fmt::format("type {}", number);
-  return std::string(kNames[static_cast<std::size_t>(number)]);
-}
-
-/// Bits of one element; 0 where that is not known.
-std::uint64_t dtype_bits(std::int32_t number) {
-  static constexpr std::array<std::uint8_t, 24> kBits{0,  32, 8,  8,   16, 16, 32, 64, 0, 8, 16, 64,
-                                                      32, 64, 64, 128, 16, 8,  8,  8,  8, 4, 4,  4};
-  return number < 0 || static_cast<std::size_t>(number) >= kBits.size()
-             ? 0
-             : kBits[static_cast<std::size_t>(number)];
-}
-
-std::string text(const data_view& view) { return {view.data(), view.size()}; }
-
-constexpr std::uint32_t bytes_field(auto field) {
-  return tag_and_type(static_cast<std::uint32_t>(field), pbf_wire_type::length_delimited);
-}
-constexpr std::uint32_t number_field(auto field) {
-  return tag_and_type(static_cast<std::uint32_t>(field), pbf_wire_type::varint);
-}
-
-std::pair<std::string, std::string> entry_of(const data_view& data) {
-  std::pair<std::string, std::string> entry;
-  pbf_message<proto::Entry> reader(data);
-  while (reader.next()) {
-    if (reader.tag_and_type() == bytes_field(proto::Entry::key)) {
-      entry.first = text(reader.get_view());
-    } else if (reader.tag_and_type() == bytes_field(proto::Entry::value)) {
-      entry.second = text(reader.get_view());
-    } else {
-      reader.skip();
-    }
-  }
-  return entry;
-}
 
 std::string axis_of(const data_view& data) {
   std::string axis = "?";
@@ -128,50 +80,6 @@ ValueSummary value_of(const data_view& data) {
   return value;
 }
 
-std::uint64_t byte_count(const WeightSummary& weight, std::int32_t dtype) {
-  std::uint64_t count = dtype_bits(dtype);
-  for (const std::int64_t size : weight.shape) {
-    if (size < 0 || __builtin_mul_overflow(count, static_cast<std::uint64_t>(size), &count))
-      bad(fmt::format("the weight {} has an impossible shape", weight.name));
-  }
-  return count / 8 + (count % 8 != 0 ? 1 : 0);
-}
-
-std::uint64_t number_of(const std::string& digits, const WeightSummary& weight) {
-  std::uint64_t number = 0;
-  const char* end = digits.data() + digits.size();
-  if (std::from_chars(digits.data(), end, number).ptr != end)
-    bad(fmt::format("the place of the weight {} in its file is {:?}", weight.name, digits));
-  return number;
-}
-
-WeightSummary weight_of(const data_view& data) {
-  WeightSummary weight;
-  std::int32_t dtype = 0;
-  pbf_message<proto::Tensor> reader(data);
-  while (reader.next()) {
-    const std::uint32_t field = reader.tag_and_type();
-    if (field == bytes_field(proto::Tensor::dims)) {
-      for (const std::int64_t size : reader.get_packed_int64()) weight.shape.push_back(size);
-    } else if (field == number_field(proto::Tensor::dims)) {
-      weight.shape.push_back(reader.get_int64());
-    } else if (field == number_field(proto::Tensor::data_type)) {
-      dtype = reader.get_int32();
-    } else if (field == bytes_field(proto::Tensor::name)) {
-      weight.name = text(reader.get_view());
-    } else if (field == bytes_field(proto::Tensor::external_data)) {
-      const auto [key, value] = entry_of(reader.get_view());
-      if (key == "location") weight.file = value;
-      if (key == "offset") weight.offset = number_of(value, weight);
-    } else {
-      reader.skip();
-    }
-  }
-  weight.dtype = dtype_name(dtype);
-  weight.bytes = byte_count(weight, dtype);
-  return weight;
-}
-
 class GraphReader {
  public:
   explicit GraphReader(ModelSummary& summary) : summary_(summary) {}
@@ -185,11 +93,9 @@ class GraphReader {
       } else if (field == bytes_field(proto::Graph::name)) {
         summary_.graph_name = text(reader.get_view());
       } else if (field == bytes_field(proto::Graph::initializer)) {
-        summary_.weights.push_back(weight_of(reader.get_view()));
+        summary_.weights.push_back(tensor(reader.get_view()));
       } else if (field == bytes_field(kGraphSparseInitializer)) {
-        pbf_message<SparseTensor> sparse(reader.get_view());
-        while (sparse.next(SparseTensor::values, pbf_wire_type::length_delimited))
-          summary_.weights.push_back(weight_of(sparse.get_view()));
+        summary_.weights.push_back(sparse(reader.get_view()));
       } else if (field == bytes_field(proto::Graph::input)) {
         summary_.inputs.push_back(value_of(reader.get_view()));
       } else if (field == bytes_field(proto::Graph::output)) {
@@ -202,10 +108,36 @@ class GraphReader {
 
   void read_function(const data_view& data) {
     pbf_message<Function> reader(data);
-    while (reader.next(Function::node, pbf_wire_type::length_delimited)) node(reader.get_view(), 0);
+    while (reader.next()) {
+      if (reader.tag_and_type() == bytes_field(Function::node)) {
+        node(reader.get_view(), 0);
+      } else if (reader.tag_and_type() == bytes_field(Function::attribute)) {
+        attribute(reader.get_view(), 0);
+      } else {
+        reader.skip();
+      }
+    }
   }
 
  private:
+  WeightSummary tensor(const data_view& data) { return weight_of(data, summary_.data_files); }
+
+  /// Its values; where they stand may lie in a file too.
+  WeightSummary sparse(const data_view& data) {
+    WeightSummary values;
+    pbf_message<SparseTensor> reader(data);
+    while (reader.next()) {
+      if (reader.tag_and_type() == bytes_field(SparseTensor::values)) {
+        values = tensor(reader.get_view());
+      } else if (reader.tag_and_type() == bytes_field(SparseTensor::indices)) {
+        tensor(reader.get_view());
+      } else {
+        reader.skip();
+      }
+    }
+    return values;
+  }
+
   NodeSummary node(const data_view& data, int depth) {
     NodeSummary node;
     std::string domain;
@@ -242,6 +174,12 @@ class GraphReader {
       const std::uint32_t field = reader.tag_and_type();
       if (field == bytes_field(kAttributeGraph) || field == bytes_field(kAttributeGraphs)) {
         inner_graph(reader.get_view(), depth + 1);
+      } else if (field == bytes_field(kAttributeTensor) ||
+                 field == bytes_field(kAttributeTensors)) {
+        tensor(reader.get_view());
+      } else if (field == bytes_field(kAttributeSparse) ||
+                 field == bytes_field(kAttributeSparses)) {
+        sparse(reader.get_view());
       } else {
         reader.skip();
       }
@@ -255,7 +193,9 @@ class GraphReader {
       if (reader.tag_and_type() == bytes_field(proto::Graph::node)) {
         node(reader.get_view(), depth);
       } else if (reader.tag_and_type() == bytes_field(proto::Graph::initializer)) {
-        summary_.weights.push_back(weight_of(reader.get_view()));
+        summary_.weights.push_back(tensor(reader.get_view()));
+      } else if (reader.tag_and_type() == bytes_field(kGraphSparseInitializer)) {
+        summary_.weights.push_back(sparse(reader.get_view()));
       } else {
         reader.skip();
       }

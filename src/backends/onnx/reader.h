@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -46,7 +47,8 @@ struct ModelSummary {
   std::vector<ValueSummary> inputs;  // without initializers that are listed among them
   std::vector<ValueSummary> outputs;
   std::vector<WeightSummary> weights;
-  std::vector<NodeSummary> nodes;                // of the main graph
+  std::vector<NodeSummary> nodes;    // of the main graph
+  std::set<std::string> data_files;  // every file that a tensor anywhere in the model names
   std::map<std::string, std::size_t> operators;  // with those of inner graphs and functions
 };
 

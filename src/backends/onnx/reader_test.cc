@@ -149,8 +149,34 @@ TEST_CASE("impossible weights are refused") {
   CHECK(message_of(model(graph({{5, weight("w", {large, large})}}))).find("shape") !=
         std::string::npos);
   CHECK(message_of(model(graph({{5, weight("w", {-1})}}))).find("shape") != std::string::npos);
-  CHECK(message_of(model(graph({{5, weight("w", {1}, "12x")}}))).find("place") !=
+  for (const std::string offset :
+       {"12x", "-1", " ", "18446744073709551616", "99999999999999999999"}) {
+    CHECK_MESSAGE(message_of(model(graph({{5, weight("w", {1}, offset)}}))).find("place") !=
+                      std::string::npos,
+                  offset);
+  }
+  CHECK(message_of(model(graph({{5, weight("w", {8}, "18446744073709551600")}}))).find("beyond") !=
         std::string::npos);
+}
+
+TEST_CASE("every file that a tensor names is listed, wherever the tensor is") {
+  std::string constant = node("Constant");
+  {
+    pbf_writer writer(constant);
+    pbf_writer attribute(writer, 5);
+    attribute.add_message(5, weight("in an attribute", {2}, "0"));
+  }
+  std::string sparse;
+  {
+    pbf_writer writer(sparse);
+    writer.add_message(2, weight("indices", {2}, "0"));
+  }
+  for (const std::string& main :
+       {graph({{1, constant}}), graph({{15, sparse}}),
+        graph({{1, node("If", "", graph({{15, sparse}}))}}), graph({{5, weight("w", {2}, "0")}})}) {
+    const ModelSummary summary = summarize(bytes(model(main)), "file.onnx");
+    CHECK(summary.data_files == std::set<std::string>{"weights.bin"});
+  }
 }
 
 TEST_CASE("graphs nested without end are refused") {

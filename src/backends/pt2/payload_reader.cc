@@ -114,7 +114,21 @@ PayloadReader::Record PayloadReader::record(const Json& config, const std::strin
   }
 }
 
-weights::Weight PayloadReader::load(const std::string& name, const Record& record) const {
+const ZipArchive::Contents& PayloadReader::contents(const ZipArchive::Entry& entry) {
+  const auto found = contents_.find(entry.name);
+  if (found != contents_.end()) return found->second;
+  return contents_.emplace(entry.name, archive_.read(entry)).first->second;
+}
+
+void PayloadReader::take_room(const std::string& name, std::uint64_t bytes) {
+  copied_ += bytes;
+  if (copied_ > archive_.room()) {
+    archive_.fail(
+        fmt::format("with weight {}, its weights are much larger than the file", quote_text(name)));
+  }
+}
+
+weights::Weight PayloadReader::load(const std::string& name, const Record& record) {
   const ZipArchive::Entry& entry = archive_.at(record.path);
   const std::size_t width = byte_size(record.dtype);
   const std::uint64_t total = *weights::dense_bytes(record.dtype, record.shape);
@@ -128,17 +142,13 @@ weights::Weight PayloadReader::load(const std::string& name, const Record& recor
     archive_.fail(fmt::format("weight {} reaches beyond its record", quote_text(name)));
   }
   const std::uint64_t begin = static_cast<std::uint64_t>(record.offset) * width;
-  std::span<const std::byte> bytes = archive_.stored(entry);
-  std::shared_ptr<const std::vector<std::byte>> owned;
-  if (entry.method != 0) {
-    owned = std::make_shared<const std::vector<std::byte>>(archive_.unpack(entry));
-    bytes = *owned;
-  }
+  auto [bytes, owned] = contents(entry);
   bytes = bytes.subspan(begin);
   if (!is_dense(record.shape, record.strides)) {
     // Repeated elements (stride 0) could make a small record into a huge weight.
     if (total > entry.size)
       archive_.fail(fmt::format("weight {} is larger than its record", quote_text(name)));
+    take_room(name, total);
     owned = std::make_shared<const std::vector<std::byte>>(
         gather(bytes, width, record.shape, record.strides, total));
     bytes = *owned;
@@ -162,7 +172,7 @@ void PayloadReader::check(const std::string& name, const Record& record,
   }
 }
 
-void PayloadReader::read(const ir::Graph& graph, weights::WeightStore& store) const {
+void PayloadReader::read(const ir::Graph& graph, weights::WeightStore& store) {
   const Json saved = config("data/weights/model_weights_config.json", "data/weights/model.pt");
   const Json constants =
       config("data/constants/model_constants_config.json", "data/constants/model.pt");

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "backends/pt2/zip_reader.h"
 #include "base/json.h"
@@ -21,7 +22,7 @@ class PayloadReader {
 
   /// Adds the weights of the graph to the store. Throws ExportError with all that are missing or
   /// cannot be read.
-  void read(const ir::Graph& graph, weights::WeightStore& store) const;
+  void read(const ir::Graph& graph, weights::WeightStore& store);
 
  private:
   struct Record {
@@ -34,12 +35,17 @@ class PayloadReader {
   };
   Json config(const std::string& name, const std::string& legacy) const;
   Record record(const Json& config, const std::string& folder, const std::string& name) const;
-  weights::Weight load(const std::string& name, const Record& record) const;
+  weights::Weight load(const std::string& name, const Record& record);
+  const ZipArchive::Contents& contents(const ZipArchive::Entry& entry);
+  void take_room(const std::string& name, std::uint64_t bytes);
   void check(const std::string& name, const Record& record, const ir::TensorType& type) const;
 
   const ZipArchive& archive_;
   std::string root_;
   std::shared_ptr<const MappedFile> file_;
+  // Many weights may lie in one entry: each is unpacked and checked once.
+  std::unordered_map<std::string, ZipArchive::Contents> contents_;
+  std::uint64_t copied_ = 0;  // bytes of weights that lie otherwise than a store has them
 };
 
 }  // namespace modelport::pt2

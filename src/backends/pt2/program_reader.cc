@@ -79,7 +79,7 @@ void ProgramReader::read_call(const Json& entries) {
   const auto names = call.find("forward_arg_names");
   std::vector<std::string> given;
   if (names != call.end() && names->is_array()) given = names->get<std::vector<std::string>>();
-  input_names_ = input_names(signature.input_structure, given);
+  input_names_ = input_names(parse_structure(signature.input_structure), given);
   signature.argument_names = input_names_.arguments;
   if (origin_) input_names_.leaves = origin_->inputs;
 }
@@ -165,7 +165,7 @@ void ProgramReader::read_outputs(const Json& outputs, const Json& specs) {
   };
   const auto count = static_cast<std::size_t>(std::ranges::count_if(specs, is_user));
   std::vector<std::string> names =
-      origin_ ? origin_->outputs : output_names(signature.output_structure);
+      origin_ ? origin_->outputs : output_names(parse_structure(signature.output_structure));
   names = usable(std::move(names), count, "output");
   std::size_t next = 0;
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -148,7 +148,7 @@ TEST_CASE("the same graph gives the same bytes, and weights start at multiples o
   int weights = 0;
   for (const ZipArchive::Entry& entry : zip.entries()) {
     if (entry.size == 0) continue;
-    CHECK((zip.stored(entry).data() - archive.data()) % 64 == 0);
+    CHECK((zip.read(entry).bytes.data() - archive.data()) % 64 == 0);
     weights += entry.name.find("/weight_") != std::string::npos ? 1 : 0;
   }
   CHECK(weights == 2);
@@ -277,11 +277,24 @@ TEST_CASE("an archive cut off anywhere is an error, never a crash") {
   }
 }
 
-TEST_CASE("a changed byte of the program fails its check sum") {
-  Bytes archive = archive_of(kDecoder);
+TEST_CASE("a changed byte of the program or of a weight fails its check sum") {
+  for (const std::string name : {"model/models/model.json", "model/data/weights/weight_0"}) {
+    Bytes archive = archive_of(kDecoder);
+    const ZipArchive zip(archive, "it");
+    const auto data = zip.read(zip.at(name)).bytes;
+    archive[static_cast<std::size_t>(data.data() - archive.data()) + 5] ^= std::byte{1};
+    CHECK(error_of(archive).find("wrong check sum") != std::string::npos);
+  }
+}
+
+TEST_CASE("a large weight is held against its check sum to its last byte") {
+  const ir::Graph graph =
+      ir::parse_graph("graph g(%x: f32[3])\n  weights @w: u8[50000003]\n{\n  return y = @w\n}\n");
+  Bytes archive = archive_of(graph, made_up_weights(graph));
+  CHECK(error_of(archive) == "no error");
   const ZipArchive zip(archive, "it");
-  const auto data = zip.stored(zip.at("model/models/model.json"));
-  archive[static_cast<std::size_t>(data.data() - archive.data()) + 5] ^= std::byte{1};
+  const auto data = zip.read(zip.at("model/data/weights/weight_0")).bytes;
+  archive[static_cast<std::size_t>(&data.back() - archive.data())] ^= std::byte{1};
   CHECK(error_of(archive).find("wrong check sum") != std::string::npos);
 }
 

@@ -1,14 +1,21 @@
-// Walks torch.utils._pytree.treespec_dumps: [1, {"type": ..., "context": ..., "children_spec":
+// Reads torch.utils._pytree.treespec_dumps: [1, {"type": ..., "context": ..., "children_spec":
 // [...]}].
 #include "backends/pt2/treespec.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "base/json.h"
 
 namespace modelport::pt2 {
 namespace {
+
+/// Of a dotted path. Every leaf has one, so long ones would make a small file large.
+constexpr std::size_t kLongestPath = 1024;
+
+const JsonSource kSource{.name = "the structure of the program's call",
+                         .ways_out = {"save the program again with torch.export.save"}};
 
 [[noreturn]] void fail(std::string_view why) {
   throw ExportError(
@@ -17,85 +24,96 @@ namespace {
                  .where = {},
                  .module_path = {},
                  .notes = {},
-                 .ways_out = {"save the program again with torch.export.save"}});
+                 .ways_out = kSource.ways_out});
 }
 
-Json parse(std::string_view treespec) {
-  Json json = parse_json(treespec, {.name = "the structure of the program's call"});
-  if (!json.is_array() || json.size() != 2 || !json[1].is_object()) fail("it is no pytree");
-  return std::move(json[1]);
+/// torch writes the context as JSON inside a text, but for the name of a named tuple.
+Json context_of(const std::string& type, const Json& written) {
+  if (!written.is_string() || type == "collections.namedtuple") return written;
+  return parse_json(written.get_ref<const std::string&>(), kSource);
 }
 
-bool is_leaf(const Json& node) { return node.at("type").is_null(); }
+/// `json` is a parsed document, so its depth is limited.
+Structure structure_of(const Json& json) {
+  const Json& type = json.at("type");
+  const Json& children = json.at("children_spec");
+  if (!children.is_array()) fail("children are no list");
+  Structure structure;
+  if (type.is_null()) {
+    if (!json.at("context").is_null() || !children.empty()) fail("a leaf has no parts");
+    return structure;
+  }
+  structure.type = type.get<std::string>();
+  if (structure.type.empty()) fail("a type has no name");
+  structure.context = context_of(structure.type, json.at("context"));
+  for (const Json& child : children) structure.children.push_back(structure_of(child));
+  return structure;
+}
 
 /// The keys of a dictionary or the fields of a class, where the context lists them; else numbers.
-std::vector<std::string> child_names(const Json& node) {
-  const std::size_t count = node.at("children_spec").size();
+std::vector<std::string> child_names(const Structure& structure) {
+  const std::size_t count = structure.children.size();
+  const Json& keys = structure.context;
+  const bool listed = keys.is_array() && keys.size() == count &&
+                      std::ranges::all_of(keys, [](const Json& key) { return key.is_primitive(); });
   std::vector<std::string> names;
-  const Json& context = node.at("context");
-  if (context.is_string()) {
-    const Json keys = Json::parse(context.get_ref<const std::string&>(), nullptr, false);
-    if (keys.is_array() && keys.size() == count) {
-      for (const Json& key : keys)
-        names.push_back(key.is_string() ? key.get<std::string>() : key.dump());
-      return names;
-    }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!listed)
+      names.push_back(std::to_string(i));
+    else
+      names.push_back(keys[i].is_string() ? keys[i].get<std::string>() : keys[i].dump());
   }
-  for (std::size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
   return names;
 }
 
-void collect(const Json& node, const std::string& path, std::vector<std::string>& into) {
-  if (is_leaf(node)) {
+void collect(const Structure& structure, const std::string& path, std::vector<std::string>& into) {
+  if (path.size() > kLongestPath) fail("names in it are too long");
+  if (structure.is_leaf()) {
     into.push_back(path);
     return;
   }
-  const std::vector<std::string> names = child_names(node);
-  const Json& children = node.at("children_spec");
-  for (std::size_t i = 0; i < children.size(); ++i) {
-    collect(children[i], path.empty() ? names[i] : path + "." + names[i], into);
+  const std::vector<std::string> names = child_names(structure);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    collect(structure.children[i], path.empty() ? names[i] : path + "." + names[i], into);
   }
-}
-
-CallNames call_names(const Json& root, const std::vector<std::string>& positional) {
-  CallNames names;
-  const Json& parts = root.at("children_spec");
-  if (parts.size() != 2) fail("a call has positional and keyword arguments");
-  const Json& args = parts[0].at("children_spec");
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    names.arguments.push_back(i < positional.size() ? positional[i] : fmt::format("arg_{}", i));
-    collect(args[i], names.arguments.back(), names.leaves);
-  }
-  const std::vector<std::string> keys = child_names(parts[1]);
-  const Json& kwargs = parts[1].at("children_spec");
-  for (std::size_t i = 0; i < kwargs.size(); ++i) {
-    names.arguments.push_back(keys[i]);
-    collect(kwargs[i], keys[i], names.leaves);
-  }
-  return names;
 }
 
 }  // namespace
 
-std::vector<std::string> output_names(std::string_view treespec) {
+Structure parse_structure(std::string_view treespec) {
+  const Json json = parse_json(treespec, kSource);
+  if (!json.is_array() || json.size() != 2 || json[0] != 1 || !json[1].is_object())
+    fail("it is no pytree");
   try {
-    std::vector<std::string> names;
-    collect(parse(treespec), "", names);
-    for (std::string& name : names) {
-      if (name.empty()) name = "output";
-    }
-    return names;
+    return structure_of(json[1]);
   } catch (const Json::exception& error) {
     fail(error.what());
   }
 }
 
-CallNames input_names(std::string_view treespec, const std::vector<std::string>& positional) {
-  try {
-    return call_names(parse(treespec), positional);
-  } catch (const Json::exception& error) {
-    fail(error.what());
+std::vector<std::string> output_names(const Structure& result) {
+  std::vector<std::string> names;
+  collect(result, "", names);
+  for (std::string& name : names) {
+    if (name.empty()) name = "output";
   }
+  return names;
+}
+
+CallNames input_names(const Structure& call, const std::vector<std::string>& positional) {
+  CallNames names;
+  if (call.children.size() != 2) fail("a call has positional and keyword arguments");
+  const std::vector<Structure>& args = call.children[0].children;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    names.arguments.push_back(i < positional.size() ? positional[i] : fmt::format("arg_{}", i));
+    collect(args[i], names.arguments.back(), names.leaves);
+  }
+  const std::vector<std::string> keys = child_names(call.children[1]);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    names.arguments.push_back(keys[i]);
+    collect(call.children[1].children[i], keys[i], names.leaves);
+  }
+  return names;
 }
 
 }  // namespace modelport::pt2

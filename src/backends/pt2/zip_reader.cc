@@ -5,7 +5,9 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
+#include <thread>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -18,22 +20,46 @@ constexpr std::uint64_t kMax16 = std::numeric_limits<std::uint16_t>::max();
 constexpr std::uint64_t kEndRecord = 22;
 constexpr std::uint64_t kLocalHeader = 30;
 constexpr std::uint64_t kDirectoryEntry = 46;
-/// Deflate cannot do better than this, so an entry that claims more is a trap.
-constexpr std::uint64_t kBestRatio = 1032;
-constexpr std::uint64_t kLargestUnpacked = std::uint64_t{4} << 30;
+/// torch stores weights as they are. Of a program that somebody packed, this much comes out of a
+/// byte, and a small one may have some room more.
+constexpr std::uint64_t kRoomPerByte = 8;
+constexpr std::uint64_t kLeastRoom = std::uint64_t{32} << 20;
+/// What zlib's counters hold.
+constexpr std::uint64_t kLargestUnpacked = kMax32;
+/// Of a check sum that one thread makes.
+constexpr std::size_t kPiece = std::size_t{16} << 20;
 
 const Bytef* as_bytef(std::span<const std::byte> bytes) {
   return reinterpret_cast<const Bytef*>(bytes.data());
 }
 
 std::uint32_t checksum(std::span<const std::byte> bytes) {
-  uLong crc = 0;
-  while (!bytes.empty()) {
-    const auto piece = bytes.first(std::min<std::size_t>(bytes.size(), 1U << 30));
-    crc = crc32(crc, as_bytef(piece), static_cast<uInt>(piece.size()));
-    bytes = bytes.subspan(piece.size());
+  return static_cast<std::uint32_t>(
+      crc32(0, as_bytef(bytes), static_cast<uInt>(bytes.size())));  // at most a piece
+}
+
+/// Weights are gigabytes, and zlib does about one a second: all cores work on them.
+std::uint32_t checksum_of_all(std::span<const std::byte> bytes) {
+  if (bytes.size() <= kPiece) return checksum(bytes);
+  const std::size_t count = (bytes.size() - 1) / kPiece + 1;
+  const auto piece = [&](std::size_t i) {
+    return bytes.subspan(i * kPiece, std::min(kPiece, bytes.size() - i * kPiece));
+  };
+  std::vector<std::uint32_t> sums(count);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) sums[i] = checksum(piece(i));
+  };
+  {
+    std::vector<std::jthread> others;
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    for (std::size_t i = 1; i < std::min(cores, count); ++i) others.emplace_back(work);
+    work();
   }
-  return static_cast<std::uint32_t>(crc);
+  uLong sum = sums[0];
+  for (std::size_t i = 1; i < count; ++i)
+    sum = crc32_combine(sum, sums[i], static_cast<z_off_t>(piece(i).size()));
+  return static_cast<std::uint32_t>(sum);
 }
 
 }  // namespace
@@ -41,6 +67,25 @@ std::uint32_t checksum(std::span<const std::byte> bytes) {
 ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string name)
     : bytes_(bytes), name_(std::move(name)) {
   read_directory(find_directory());
+  check_sizes();
+}
+
+std::uint64_t ZipArchive::room() const { return kLeastRoom + kRoomPerByte * bytes_.size(); }
+
+void ZipArchive::check_sizes() const {
+  std::uint64_t packed = 0;
+  std::uint64_t unpacked = 0;
+  for (const Entry& entry : entries_) {
+    const bool overflows =
+        __builtin_add_overflow(packed, entry.packed, &packed) ||
+        __builtin_add_overflow(unpacked, entry.method == 0 ? 0 : entry.size, &unpacked);
+    // Entries that lie over each other would be read many times.
+    if (overflows || packed > bytes_.size()) fail("its entries are larger than it is");
+    if (unpacked > room() || (entry.method != 0 && entry.size > kLargestUnpacked)) {
+      fail(fmt::format("entry {} unpacks to more than {} times the size of the file",
+                       quote_text(entry.name), kRoomPerByte));
+    }
+  }
 }
 
 void ZipArchive::fail(std::string_view why) const {
@@ -160,16 +205,10 @@ std::span<const std::byte> ZipArchive::data(const Entry& entry) const {
   return part(entry.header + kLocalHeader + name_size + extra_size, entry.packed);
 }
 
-std::span<const std::byte> ZipArchive::stored(const Entry& entry) const {
-  return entry.method == 0 ? data(entry) : std::span<const std::byte>();
-}
-
 std::vector<std::byte> ZipArchive::unpack(const Entry& entry) const {
   const auto packed = data(entry);
-  if (entry.method == 0) return {packed.begin(), packed.end()};
-  const bool plausible = entry.size <= kLargestUnpacked && packed.size() <= kLargestUnpacked &&
-                         entry.size / kBestRatio <= packed.size();
-  if (!plausible) fail(fmt::format("entry {} claims an impossible size", quote_text(entry.name)));
+  if (packed.size() > kLargestUnpacked)
+    fail(fmt::format("entry {} is too large to be compressed", quote_text(entry.name)));
   std::vector<std::byte> result(entry.size);
   z_stream stream{};
   stream.next_in = const_cast<Bytef*>(as_bytef(packed));
@@ -184,11 +223,22 @@ std::vector<std::byte> ZipArchive::unpack(const Entry& entry) const {
   return result;
 }
 
-std::string ZipArchive::text(const Entry& entry) const {
-  const std::vector<std::byte> bytes = unpack(entry);
-  if (checksum(bytes) != entry.crc)
+ZipArchive::Contents ZipArchive::read(const Entry& entry) const {
+  Contents contents;
+  if (entry.method == 0) {
+    contents.bytes = data(entry);
+  } else {
+    contents.owned = std::make_shared<const std::vector<std::byte>>(unpack(entry));
+    contents.bytes = *contents.owned;
+  }
+  if (checksum_of_all(contents.bytes) != entry.crc)
     fail(fmt::format("entry {} has a wrong check sum", quote_text(entry.name)));
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return contents;
+}
+
+std::string ZipArchive::text(const Entry& entry) const {
+  const Contents contents = read(entry);
+  return {reinterpret_cast<const char*>(contents.bytes.data()), contents.bytes.size()};
 }
 
 }  // namespace modelport::pt2

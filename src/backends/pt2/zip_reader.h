@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,11 +32,17 @@ class ZipArchive {
   const Entry* find(std::string_view name) const;
   /// Throws ExportError if there is none.
   const Entry& at(std::string_view name) const;
-  /// The bytes in place; empty for an entry that is compressed.
-  std::span<const std::byte> stored(const Entry& entry) const;
-  std::vector<std::byte> unpack(const Entry& entry) const;
-  /// Either way, with the check sum tested.
+  /// The bytes of an entry, with the check sum tested: in place if it is stored, else in memory of
+  /// their own, which `owned` then holds. Every call does all of that anew.
+  struct Contents {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const std::vector<std::byte>> owned;
+  };
+  Contents read(const Entry& entry) const;
   std::string text(const Entry& entry) const;
+  /// How much memory all that is made of this archive may take. An archive whose entries would
+  /// unpack to more is refused when it is opened.
+  std::uint64_t room() const;
 
   const std::string& name() const { return name_; }
   [[noreturn]] void fail(std::string_view why) const;
@@ -52,6 +59,8 @@ class ZipArchive {
   std::uint64_t number(std::uint64_t offset, int width) const;
   std::span<const std::byte> part(std::uint64_t offset, std::uint64_t size) const;
   std::span<const std::byte> data(const Entry& entry) const;
+  void check_sizes() const;
+  std::vector<std::byte> unpack(const Entry& entry) const;
 
   std::span<const std::byte> bytes_;
   std::string name_;

@@ -87,6 +87,15 @@ py::dict read_onnx(const std::string& path, bool with_nodes) {
   return summary_dict(onnx::summarize(file.bytes(), path), with_nodes);
 }
 
+/// As bytes: these are the names that onnxruntime opens, whatever they look like as text.
+py::list data_files(const std::string& path) {
+  const MappedFile file = MappedFile::open(path);
+  py::list names;
+  for (const std::string& name : onnx::summarize(file.bytes(), path).data_files)
+    names.append(py::bytes(name));
+  return names;
+}
+
 }  // namespace
 }  // namespace modelport::binding
 
@@ -96,6 +105,9 @@ PYBIND11_MODULE(_artifact, module) {
   binding::bind_limits(module);
   module.def("read_onnx", &binding::read_onnx, pybind11::arg("path"),
              pybind11::arg("nodes") = false);
+  module.def("data_files", &binding::data_files, pybind11::arg("path"));
+  // Of the other extension, which cannot say so where its symbols are missing.
+  module.attr("torch_version") = MODELPORT_TORCH_VERSION;
   module.def("further_outputs", [](const std::vector<std::string>& names) {
     return pybind11::bytes(onnx::further_outputs(names));
   });
