@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..errors import problem
+from ..model_locks import building_alone
 from ..structure import flatten
 
 
@@ -51,7 +52,7 @@ def load_model(folder: str | os.PathLike[str], model_class: Any = None, dtype: t
     written = read_config(folder)
     Checkpoint(folder)  # refuses pickles and broken files, with a way out
     chosen = find_class(folder, written, model_class)
-    with quiet_transformers():
+    with building_alone(), quiet_transformers():
         model = chosen.from_pretrained(folder, **({} if dtype is None else {"dtype": dtype}))
     return model.eval()
 
