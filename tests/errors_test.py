@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from transformers import BertConfig, BertModel
+from zoo import ROWS
 
 import modelport
 
@@ -53,6 +54,32 @@ def test_a_model_in_training_mode_is_refused(bert: Any) -> None:
     finally:
         bert.eval()
     assert "training mode" in text and "model.eval()" in text
+
+
+def test_parts_in_training_mode_are_refused_by_name_whoever_exports(bert: Any) -> None:
+    path = "encoder.layer.0"
+    bert.get_submodule(path).attention.train()
+    inputs = {"input_ids": ids()}
+    try:
+        texts = [message_of(bert, inputs)]
+        for exporter in (modelport.DynamoExporter(), modelport.OnnxExporter()):
+            with pytest.raises(modelport.ExportError) as error:
+                exporter.export(bert, dict(inputs))
+            texts.append(str(error.value))
+    finally:
+        bert.eval()
+    for text in texts:
+        assert f"parts of the model are ({path}.attention, {path}.attention.self, " in text
+        assert " more) in training mode" in text and "model.eval()" in text
+
+
+def test_an_export_for_generation_refuses_parts_in_training_mode_and_does_not_put_them_right_in_silence() -> None:
+    row = next(row for row in ROWS if str(row) == "gpt2")
+    model, inputs = row.build()
+    model.transformer.drop.train()
+    with pytest.raises(modelport.ExportError, match=r"parts of the model are \(transformer.drop\) in training mode"):
+        modelport.OnnxExporter().export_for_generation(model, inputs)
+    assert model.transformer.drop.training
 
 
 def test_an_unknown_input_is_refused_with_the_names_that_exist() -> None:

@@ -15,15 +15,24 @@ from . import core, left_out
 from .captured import Captured
 from .dynamic import Axes, axes_for
 from .errors import ExportError, problem
-from .interception import intercepted
+from .interception import intercepted, interception
 from .memories import forgotten
+from .model_locks import only_user, while_nobody_builds
 from .model_patches import patched_models
-from .model_state import Submodules, forget_sizes, no_garbage_collection, remembered, state_of
+from .model_state import (
+    Submodules,
+    forget_sizes,
+    no_garbage_collection,
+    random_state_kept,
+    remembered,
+    state_of,
+    submodules,
+)
 from .on_disk import before_reading
 from .place import model_line
 from .rolled import Unroll, rolling, was_used
 from .structure import Flat, flatten, plain_spec, unflatten
-from .substitutes import Use, installed, uses
+from .substitutes import Use, forget_uses, installed, noted_uses, uses
 
 _LABELS = ("labels", "future_values", "return_loss")
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -66,7 +75,15 @@ def capture(
     _check_inputs(model, kwargs)
     flat = flatten(kwargs)
     axes = axes_for(flat, dynamic=dynamic, dynamic_shapes=dynamic_shapes)
-    with no_garbage_collection(), remembered(model if isinstance(model, torch.nn.Module) else None):
+    with (
+        only_user(model),
+        while_nobody_builds(),
+        no_garbage_collection(),
+        random_state_kept(),
+        noted_uses(),
+        interception(),
+        remembered(model if isinstance(model, torch.nn.Module) else None),
+    ):
         captured = capture_once(model, flat, axes)
         if test_guards and axes.symbols:
             from .guards import tested
@@ -89,17 +106,20 @@ def capture_once(model: Any, flat: Flat, axes: Axes, *, trial: Trial = Trial.NON
 
     Model code that pins symbols by `int(...)` or `len(...)` is captured again with substitutes for these. A `trial`
     records no bounds, to compare its graph with that of another size."""
-    known = uses()
-    captured = _capture_with(model, flat, axes, trial, known)
-    for _ in range(_ROUNDS):
-        if uses() <= known:
-            break
+    with noted_uses():
         known = uses()
-        try:
-            captured = _capture_with(model, flat, axes, trial, known)
-        except Exception:  # with substitutes the model does not run: what it pinned stays pinned
-            break
-    return _without_substitutes(model, flat, axes, trial, captured) if known else captured
+        captured = _capture_with(model, flat, axes, trial, known)
+        for _ in range(_ROUNDS):
+            found = uses()
+            if found <= known:
+                break
+            try:
+                captured = _capture_with(model, flat, axes, trial, found)
+            except Exception:  # with substitutes the model does not run: what it pinned stays pinned
+                forget_uses(found - known)
+                break
+            known = found
+        return _without_substitutes(model, flat, axes, trial, captured) if known else captured
 
 
 def _without_substitutes(model: Any, flat: Flat, axes: Axes, trial: Trial, captured: Captured) -> Captured:
@@ -202,6 +222,7 @@ def _recorded(model: Any, flat: Flat, axes: Axes, session: Any, exporting: bool)
     classes = {type(child) for _, child in state.modules}
     try:
         with (
+            while_nobody_builds(),
             torch.no_grad(),
             state.unchanged(session.protect),
             forgotten(classes),
@@ -294,8 +315,7 @@ def _check_inputs(model: Any, kwargs: dict[str, Any]) -> None:
     for label in _LABELS:
         if kwargs.get(label) is not None and kwargs[label] is not False:
             raise problem("E0301", f"the inputs have '{label}': a loss cannot be exported", f"inputs.pop('{label}')")
-    if isinstance(model, torch.nn.Module) and model.training:
-        raise problem("E0301", "the model is in training mode, where dropout makes values random", "model.eval()")
+    refuse_training(model)
     parameters = _parameters(model)
     if not parameters or any(p.kind == p.VAR_KEYWORD for p in parameters):
         return
@@ -307,6 +327,20 @@ def _check_inputs(model: Any, kwargs: dict[str, Any]) -> None:
             f"the model takes no input {', '.join(map(repr, unknown))}",
             f"it takes: {', '.join(p.name for p in parameters)}",
         )
+
+
+def refuse_training(model: Any) -> None:
+    """Every module is asked: `eval()` of a model does not reach a part that is set to training mode afterwards."""
+    modules = submodules(model) if isinstance(model, torch.nn.Module) else []
+    training = [path or "the model itself" for path, module in modules if module.training]
+    if not training:
+        return
+    shown = ", ".join(training[:_SHOWN]) + (f" and {len(training) - _SHOWN} more" if len(training) > _SHOWN else "")
+    what = "the model is" if len(training) == len(modules) else f"parts of the model are ({shown})"
+    raise problem("E0301", f"{what} in training mode, where dropout makes values random", "model.eval()")
+
+
+_SHOWN = 3  # modules that an error names
 
 
 def _graph_name(model: Any) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -24,51 +24,45 @@ from .core import (
     sym_round,
     sym_trunc,
 )
+from .replaced_attributes import Replacements
 from .rolled import Lengths, attention, cat, is_rolling, iterate, nonzero, split
 from .substitutes import note_use
 
-_changed = threading.Condition()
-_depth = 0
-_alone = False  # a capture without the flags for exporters runs, and no other may
-_originals: list[tuple[Any, str, Any]] = []
-_ABSENT = object()  # the owner has no such attribute of its own
+
+class _Here(threading.local):
+    exporting = False  # whether the model is to take its branches for exporters in this thread
+
+
+_here = _Here()
+
+
+class _ExportFlag:
+    """A flag of torch that is set in threads that capture. torch has one for the process, and a model that runs in
+    another thread meanwhile would take its branches for exporters, too."""
+
+    def __init__(self, elsewhere: bool):
+        self._elsewhere = elsewhere
+
+    def __bool__(self) -> bool:
+        return _here.exporting or bool(self._elsewhere)
 
 
 @contextmanager
 def intercepted(exporting: bool = True) -> Iterator[None]:
-    """Installs the replacements for the first capture, removes them after the last. With `exporting`, transformers and
-    torch take their export-friendly branches; that is a matter of the process, so a capture without it runs alone."""
-    global _depth, _alone
-    with _changed:
-        _changed.wait_for(lambda: not _alone and (exporting or _depth == 0))
-        _depth += 1
-        _alone = not exporting
-        if _depth == 1:
-            _install(_REPLACEMENTS + (_EXPORT_FLAGS if exporting else []))
+    """For one run of the model. With `exporting`, transformers and torch take their export-friendly branches in this
+    thread."""
+    outside, _here.exporting = _here.exporting, exporting
     try:
-        yield
+        with interception():
+            yield
     finally:
-        with _changed:
-            _depth -= 1
-            _alone = False
-            if _depth == 0:
-                _remove()
-            _changed.notify_all()
+        _here.exporting = outside
 
 
-def _install(replacements: list[tuple[Any, str, Callable[[Any], Any]]]) -> None:
-    for owner, name, make in replacements:
-        _originals.append((owner, name, vars(owner).get(name, _ABSENT)))
-        setattr(owner, name, make(vars(owner).get(name, getattr(owner, name, _ABSENT))))
-
-
-def _remove() -> None:
-    while _originals:
-        owner, name, original = _originals.pop()
-        if original is _ABSENT:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, original)
+def interception() -> AbstractContextManager[None]:
+    """Installs the replacements for the first who needs them, removes them after the last. They may stay between the
+    runs of a capture: where nothing is recorded, they do nothing."""
+    return _REPLACEMENTS.installed()
 
 
 def _module_call(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -266,43 +260,39 @@ def _plain_value(_original: Any) -> Callable[..., Any]:
     return lambda node: sym_constant(node)
 
 
-def _true_flag(_original: bool) -> bool:
-    return True
-
-
-_REPLACEMENTS: list[tuple[Any, str, Callable[[Any], Any]]] = [
-    (torch.nn.Module, "__call__", _module_call),
-    (torch.Tensor, "item", _item),
-    (torch.Tensor, "tolist", _tolist),
-    (torch.Tensor, "numpy", _reads_data),
-    (torch.Tensor, "__array__", _reads_data),
-    (torch.Tensor, "__repr__", _shows_data),
-    (torch.Tensor, "__format__", _shows_data),
-    (torch._C._SymNode, "maybe_as_int", _plain_value),
-    (torch._C._SymNode, "maybe_as_float", _plain_value),
-    (torch._C._SymNode, "maybe_as_bool", _plain_value),
-    (torch.SymInt, "__hash__", _symbol_hash),
-    (torch.SymFloat, "__hash__", _symbol_hash),
-    (torch.SymInt, "__int__", _noted("int")),
-    (torch.SymInt, "__index__", _noted("range", "np")),
-    (torch.SymFloat, "__int__", _noted("int")),
-    (torch.Tensor, "__int__", _noted("int")),
-    (torch.Tensor, "__len__", _noted("len")),
-    (torch.Tensor, "__iter__", lambda original: iterate(original, note_use)),
-    (torch.Tensor, "nonzero", nonzero),
-    (torch.SymBool, "__bool__", _noted("min", "max")),
-    (torch.SymFloat, "__trunc__", _float_trunc),
-    (torch.SymFloat, "__round__", _float_round),
-    (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),
-    (torch.nn.functional, "one_hot", _open_one_hot),
-    (torch, "tensor", _tensor_of_symbols),
-    (torch, "as_tensor", _as_tensor_of_symbols),
-    (torch, "linspace", _linspace_of_symbols),
-    (torch, "split", split),
-    (torch.Tensor, "split", split),
-    (torch, "cat", cat),
-]
-_EXPORT_FLAGS: list[tuple[Any, str, Callable[[Any], Any]]] = [
-    (torch.compiler, "_is_exporting_flag", _true_flag),
-    (torch.compiler, "_is_compiling_flag", _true_flag),
-]
+_REPLACEMENTS = Replacements(
+    [
+        (torch.nn.Module, "__call__", _module_call),
+        (torch.Tensor, "item", _item),
+        (torch.Tensor, "tolist", _tolist),
+        (torch.Tensor, "numpy", _reads_data),
+        (torch.Tensor, "__array__", _reads_data),
+        (torch.Tensor, "__repr__", _shows_data),
+        (torch.Tensor, "__format__", _shows_data),
+        (torch._C._SymNode, "maybe_as_int", _plain_value),
+        (torch._C._SymNode, "maybe_as_float", _plain_value),
+        (torch._C._SymNode, "maybe_as_bool", _plain_value),
+        (torch.SymInt, "__hash__", _symbol_hash),
+        (torch.SymFloat, "__hash__", _symbol_hash),
+        (torch.SymInt, "__int__", _noted("int")),
+        (torch.SymInt, "__index__", _noted("range", "np")),
+        (torch.SymFloat, "__int__", _noted("int")),
+        (torch.Tensor, "__int__", _noted("int")),
+        (torch.Tensor, "__len__", _noted("len")),
+        (torch.Tensor, "__iter__", lambda original: iterate(original, note_use)),
+        (torch.Tensor, "nonzero", nonzero),
+        (torch.SymBool, "__bool__", _noted("min", "max")),
+        (torch.SymFloat, "__trunc__", _float_trunc),
+        (torch.SymFloat, "__round__", _float_round),
+        (torch.nn.functional, "scaled_dot_product_attention", _plain_causal),
+        (torch.nn.functional, "one_hot", _open_one_hot),
+        (torch, "tensor", _tensor_of_symbols),
+        (torch, "as_tensor", _as_tensor_of_symbols),
+        (torch, "linspace", _linspace_of_symbols),
+        (torch, "split", split),
+        (torch.Tensor, "split", split),
+        (torch, "cat", cat),
+        (torch.compiler, "_is_exporting_flag", _ExportFlag),
+        (torch.compiler, "_is_compiling_flag", _ExportFlag),
+    ]
+)

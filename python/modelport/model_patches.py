@@ -7,9 +7,9 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from types import CellType
 from typing import Any
 
-from .exporters.patches import patch_attribute
 from .packed_items import (
     audio_windows,
     merged_patches,
@@ -19,35 +19,27 @@ from .packed_items import (
     unshuffled,
 )
 from .recurrences import mlstm_in_one_chunk, padded_without_asking, rwkv_attention
+from .replaced_attributes import original, replaced_here
 from .scans import associative_scan, linear_scan, not_exporting
 from .vision_positions import resized_positions, rope_index, vision_position_ids, window_index
 
 
 @contextmanager
 def patched_models(classes: set[type]) -> Iterator[None]:
-    """Installs the patches in the code of this model. Code that is not loaded is left alone."""
+    """Installs the patches in the code of this model, for this thread. Code that is not loaded is left alone."""
     with ExitStack() as stack:
         for owner, name, factory in _wanted(classes):
-            stack.enter_context(patch_attribute(owner, name, factory))
-        for cls in classes:
-            if cls.__name__ in _DECORATED:
-                stack.enter_context(_inside_changed(cls, *_DECORATED[cls.__name__]))
+            stack.enter_context(replaced_here(owner, name, factory))
         yield
 
 
-@contextmanager
-def _inside_changed(cls: type, name: str, factory: Callable[[Any], Any]) -> Iterator[None]:
-    """Replaces a method below its decorators: what the innermost of them calls."""
-    holder = getattr(cls, name)
+def _innermost(method: Any) -> CellType:
+    """Where the innermost decorator of a method keeps the function that it calls."""
+    holder = method
     while hasattr(holder.__wrapped__, "__wrapped__"):
         holder = holder.__wrapped__
-    inner = holder.__wrapped__
-    cell = next(c for c in holder.__closure__ or () if c.cell_contents is inner)
-    cell.cell_contents = factory(inner)
-    try:
-        yield
-    finally:
-        cell.cell_contents = inner
+    cells = holder.__closure__ or ()
+    return next(cell for cell in cells if original(cell, "cell_contents") is holder.__wrapped__)
 
 
 def _wanted(classes: set[type]) -> Iterator[tuple[Any, str, Callable[[Any], Any]]]:
@@ -67,6 +59,9 @@ def _wanted(classes: set[type]) -> Iterator[tuple[Any, str, Callable[[Any], Any]
             yield cls, "get_rope_index", rope_index
         if cls.__name__ in _METHODS:
             yield cls, *_METHODS[cls.__name__]
+        if cls.__name__ in _DECORATED:
+            name, factory = _DECORATED[cls.__name__]
+            yield _innermost(getattr(cls, name)), "cell_contents", factory
     yield from _scans({cls.__module__ for cls in classes})
 
 

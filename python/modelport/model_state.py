@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,8 +36,15 @@ def submodules(module: torch.nn.Module | None) -> Submodules:
     return found
 
 
+def configs_of(modules: Submodules) -> list[Any]:
+    """The configurations of a model and its parts, each once."""
+    found = [vars(module).get("config") for _, module in modules]
+    return list({id(c): c for c in found if isinstance(getattr(c, "__dict__", None), dict)}.values())
+
+
 class ModelState:
-    """What a model looked like: every attribute of every submodule, and the contents of their lists and dicts."""
+    """What a model looked like: every attribute of every submodule and of their configurations, and the contents of the
+    lists and dicts in submodules."""
 
     def __init__(self, module: torch.nn.Module | None):
         self.module = module
@@ -57,6 +65,8 @@ class ModelState:
                     self._lists.append((value, value.copy()))
                 elif issubclass(kind, torch.Tensor):
                     self._tensors.append(value)
+        for config in configs_of(self.modules):
+            self._dicts.append((vars(config), vars(config).copy()))
 
     @contextmanager
     def unchanged(self, protect: Callable[[torch.Tensor], None]) -> Iterator[None]:
@@ -110,13 +120,36 @@ def forget_sizes(modules: Submodules) -> None:
                 vars(child)[name] = None
 
 
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    """A capture makes many small objects and few cycles: looking for them would take a tenth of its time."""
+class _Kept:
+    """Something of the process that captures change: the last of several threads leaves it as the first found it."""
+
+    def __init__(self, take: Callable[[], Any], put_back: Callable[[Any], None]):
+        self._take, self._put_back = take, put_back
+        self._lock = threading.Lock()
+        self._users = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._users == 0:
+                self._before = self._take()
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._put_back(self._before)
+
+
+def _collect_no_garbage() -> bool:
     was_on = gc.isenabled()
     gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+    return was_on
+
+
+# A capture makes many small objects and few cycles: looking for garbage would take a tenth of its time.
+no_garbage_collection = _Kept(_collect_no_garbage, lambda was_on: gc.enable() if was_on else None)
+# A model that draws random numbers leaves torch's generator as it was.
+random_state_kept = _Kept(torch.get_rng_state, torch.set_rng_state)

@@ -18,6 +18,7 @@ from .captured import Captured
 from .checkpoint import unfilled_like
 from .core import is_recording
 from .dtypes import CONVERTIBLE
+from .model_locks import only_user
 from .unfilled import CapturedUnfilled, Streams
 
 
@@ -25,19 +26,21 @@ def capture_recast(model: torch.nn.Module, inputs: Any, dtype: torch.dtype, **op
     """`capture` of the model in another type; `inputs` have that type already."""
     from .capturing import capture
 
-    recast = Recast(model, dtype)
-    with recast.applied():
-        captured = capture(model, inputs, **options)
+    with only_user(model):
+        recast = Recast(model, dtype)
+        with recast.applied():
+            captured = capture(model, inputs, **options)
     return CapturedUnfilled(captured, recast)
 
 
 @contextmanager
 def recast_with_values(model: torch.nn.Module, dtype: torch.dtype) -> Iterator[None]:
     """While it lasts, the model computes in another type."""
-    recast = Recast(model, dtype)
-    with recast.applied():
-        recast.fill()
-        yield
+    with only_user(model):
+        recast = Recast(model, dtype)
+        with recast.applied():
+            recast.fill()
+            yield
 
 
 class Recast:

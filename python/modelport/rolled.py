@@ -139,11 +139,13 @@ def iterate(original: Callable[..., Any], note: Callable[..., None]) -> Callable
 
 
 def split(original: Callable[..., Any]) -> Callable[..., Any]:
-    def split(tensor: torch.Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
-        if isinstance(split_size_or_sections, Lengths):
-            _state.used = True
-            return Pieces(tensor, split_size_or_sections.tensor, dim)
-        return original(tensor, split_size_or_sections, dim)
+    def split(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        # torch.split and Tensor.split have different names for what comes first.
+        lengths = next((given for given in (*args[:1], *kwargs.values()) if isinstance(given, Lengths)), None)
+        if lengths is None:
+            return original(tensor, *args, **kwargs)
+        _state.used = True
+        return Pieces(tensor, lengths.tensor, args[1] if len(args) > 1 else kwargs.get("dim", 0))
 
     return split
 

@@ -12,6 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_CACHES = "transformers.cache_utils"
 
 
 @dataclasses.dataclass
@@ -29,7 +30,7 @@ class Flat:
 def flatten(value: Any) -> Flat:
     """Flattens what the model takes or gives; classes that torch's pytree does not know yet are made known to it."""
     _register_containers(value, set())
-    pairs, spec = pytree.tree_flatten_with_path(value)
+    pairs, spec = pytree.tree_flatten_with_path(value, is_leaf=_is_plain_object)
     attribute_paths = _paths_of_tensors(value)
     names: list[str] = []
     taken: set[str] = set()
@@ -114,10 +115,26 @@ def _register_containers(value: Any, seen: set[int]) -> None:
     elif isinstance(value, list | tuple):
         for item in value:
             _register_containers(item, seen)
-    elif type(value) not in pytree.SUPPORTED_NODES and _holds_tensors(value):
+    elif type(value) not in pytree.SUPPORTED_NODES and _is_container(value):
         from transformers.exporters.exporter_dynamo import register_pytree_node
 
         register_pytree_node(type(value))
+        _made_known.add(type(value))
+
+
+_made_known: set[type] = set()  # classes that pytree knows from us
+
+
+def _is_plain_object(value: Any) -> bool:
+    """Without tensors an object is a leaf, also where another of its class had some in an earlier call."""
+    return type(value) in _made_known and not _is_container(value)
+
+
+def _is_container(value: Any) -> bool:
+    """A cache is one while it is empty, too: the model fills it."""
+    cls = type(value)
+    is_cache = cls.__name__.endswith("Cache") or any(base.__module__ == _CACHES for base in cls.__mro__)
+    return (is_cache and hasattr(value, "__dict__")) or _holds_tensors(value)
 
 
 def _holds_tensors(value: Any) -> bool:

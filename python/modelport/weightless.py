@@ -24,7 +24,9 @@ from .checkpoint import Checkpoint, StoredTensor, find_class, read_class_config,
 from .core import is_recording
 from .dtypes import CONVERTIBLE
 from .errors import ExportError, problem
+from .model_locks import building_alone
 from .place import model_line
+from .replaced_attributes import replaced
 from .unfilled import CapturedUnfilled, Streams
 from .weight_names import Source, bind
 
@@ -47,7 +49,8 @@ def capture_folder(
             captured = capture(weights.model, inputs, **options)
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
-        model = opening.model_class.from_pretrained(folder, trust_remote_code=False).eval()
+        with building_alone():
+            model = opening.model_class.from_pretrained(folder, trust_remote_code=False).eval()
         return CapturedOnDisk(capture(model, inputs, dtype=dtype, **options), None)
     if weights.refused:
         warnings.warn(
@@ -68,7 +71,8 @@ def open_model(path: str | os.PathLike[str], *, model_class: Any = None, dtype: 
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
         settings = {} if dtype is None else {"dtype": dtype}
-        return opening.model_class.from_pretrained(folder, trust_remote_code=False, **settings).eval()
+        with building_alone():
+            return opening.model_class.from_pretrained(folder, trust_remote_code=False, **settings).eval()
     if weights.model.can_generate():
         weights.model.generation_config = _generation_config(folder)
     return weights.model
@@ -106,14 +110,15 @@ def _generation_config(folder: Path) -> Any:
 
 
 def _bound(*of: Any) -> WeightsOnDisk:
-    try:
-        return WeightsOnDisk(*of)
-    except (ExportError, NeedsValues):
-        raise
-    except Exception:  # a model that computes on meta when it is built may want a kernel that is not there
-        if not left_out.load():
+    with building_alone():
+        try:
+            return WeightsOnDisk(*of)
+        except (ExportError, NeedsValues):
             raise
-    return WeightsOnDisk(*of)
+        except Exception:  # a model that computes on meta when it is built may want a kernel that is not there
+            if not left_out.load():
+                raise
+        return WeightsOnDisk(*of)
 
 
 def _reason(error: Exception) -> str:
@@ -287,7 +292,8 @@ def build_on_meta(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
     from transformers.monkey_patching import patch_output_recorders
     from transformers.utils import ContextManagers
 
-    with ContextManagers(model_class.get_init_context(dtype, False, False, None)), _no_values_on_meta():
+    context = ContextManagers(model_class.get_init_context(dtype, False, False, None))
+    with building_alone(), context, _no_values_on_meta():
         model = model_class(copy.deepcopy(config))
         patch_output_recorders(model)
     return model.eval()
@@ -299,14 +305,8 @@ def _no_values_on_meta() -> Iterator[None]:
     from transformers.initialization import TORCH_INIT_FUNCTIONS, TORCH_MODULES_TO_PATCH
 
     modules = [sys.modules[name] for name in TORCH_MODULES_TO_PATCH if name in sys.modules]
-    before = [(m, n, getattr(m, n)) for m in modules for n in TORCH_INIT_FUNCTIONS if hasattr(m, n)]
-    try:
-        for module, name, function in before:
-            setattr(module, name, _unless_on_meta(function))
+    with replaced((m, n, _unless_on_meta) for m in modules for n in TORCH_INIT_FUNCTIONS if hasattr(m, n)):
         yield
-    finally:
-        for module, name, function in before:
-            setattr(module, name, function)
 
 
 def _unless_on_meta(function: Callable[..., Any]) -> Callable[..., Any]:

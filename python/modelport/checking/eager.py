@@ -13,6 +13,7 @@ import torch
 
 from ..errors import problem
 from ..json_text import parse_json
+from ..model_locks import building_alone
 from ..structure import flatten
 
 
@@ -52,7 +53,7 @@ def load_model(folder: str | os.PathLike[str], model_class: Any = None, dtype: t
     Checkpoint(folder)  # refuses pickles and broken files, with a way out
     chosen = find_class(folder, written, model_class)
     settings = {} if dtype is None else {"dtype": dtype}
-    with quiet_transformers():
+    with building_alone(), quiet_transformers():
         model = chosen.from_pretrained(folder, trust_remote_code=False, **settings)
     return model.eval()
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-Factory = Callable[[Any], Any]
+from ..replaced_attributes import Factory, replaced_here
+
 _PATCHES: dict[str, list[tuple[str, str, Factory]]] = {}
 
 
@@ -26,27 +27,14 @@ def register_patch(backend: str, *paths: str) -> Callable[[Factory], Factory]:
 
 @contextmanager
 def apply_patches(backend: str) -> Iterator[None]:
-    """Installs the backend's patches and takes them back. A path that does not exist here is passed over."""
+    """Installs the backend's patches and takes them back. A path that does not exist here is passed over. Functions and
+    methods are replaced in this thread alone."""
     with ExitStack() as stack:
         for path, attribute, factory in _PATCHES.get(backend, []):
             owner = _resolve(path)
             if owner is not None and hasattr(owner, attribute):
-                stack.enter_context(patch_attribute(owner, attribute, factory))
+                stack.enter_context(replaced_here(owner, attribute, factory))
         yield
-
-
-@contextmanager
-def patch_attribute(owner: Any, attribute: str, factory: Factory) -> Iterator[None]:
-    inherited = attribute not in vars(owner)
-    before = vars(owner).get(attribute)  # as it stands there: perhaps a staticmethod, which getattr would unwrap
-    setattr(owner, attribute, factory(getattr(owner, attribute)))
-    try:
-        yield
-    finally:
-        if inherited:
-            delattr(owner, attribute)
-        else:
-            setattr(owner, attribute, before)
 
 
 def _resolve(path: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import problem
+from ..model_locks import only_user
 from ..structure import flatten, unflatten
 from .preparers import precompute_export_inputs
 
@@ -38,17 +39,18 @@ def prepare_for_export(
 
 @contextmanager
 def config_flags(model: torch.nn.Module, flags: Mapping[str, Any]) -> Iterator[None]:
-    """Sets output flags on the model's config, and puts back what was there."""
+    """Sets output flags on the model's config, and puts back what was there. Meanwhile no other thread captures it."""
     config = getattr(model, "config", None)
-    known = {k: v for k, v in flags.items() if v is not None and config is not None and hasattr(config, k)}
-    before = {name: getattr(config, name) for name in known}
-    for name, value in known.items():
-        setattr(config, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
+    with only_user(model):
+        known = {k: v for k, v in flags.items() if v is not None and config is not None and hasattr(config, k)}
+        before = {name: getattr(config, name) for name in known}
+        for name, value in known.items():
             setattr(config, name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(config, name, value)
 
 
 def get_leaf_tensors(obj: Any) -> dict[str, torch.Tensor]:

@@ -13,7 +13,9 @@ import torch
 from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES
 
+from ..capturing import refuse_training
 from ..errors import ExportError, problem
+from ..model_locks import only_user
 from ..structure import flatten, unflatten
 from .caches import masks_know_the_past
 from .continuing import CALLS, PAST, STATE, Example, continuing, without_flags
@@ -72,10 +74,15 @@ def components_for_generation(
     model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any = None
 ) -> Components:
     """Watches `model.generate(**inputs)` and exports the parts that it takes to do the same."""
+    refuse_training(model)
+    with only_user(model):
+        return _components(model, generous(model, inputs), export, generation_config)
+
+
+def _components(model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any) -> Components:
     from .multimodal import multimodal_components  # these make parts as this module has them
     from .unread import unread_decoder
 
-    inputs = generous(model, inputs)
     unread = unread_decoder(model, inputs, export, generation_config)
     if unread is not None:
         return Components(unread, model)

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..model_locks import building_alone
 from .facts import Facts
 
 Options = dict[str, list[Any]]
@@ -56,7 +57,7 @@ class Subject:
             from transformers.initialization import no_init_weights
 
             # Weights without values take no memory until they are written, and shapes are what is asked of the model.
-            with torch.random.fork_rng(devices=[]), no_init_weights():
+            with building_alone(), torch.random.fork_rng(devices=[]), no_init_weights():
                 self._built = self.cls(copy.deepcopy(self.config)).eval()
             if self._built.num_parameters() < _CHEAP:
                 with torch.random.fork_rng(devices=[]):

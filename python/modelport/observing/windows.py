@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..exporters.patches import patch_attribute
+from ..replaced_attributes import replaced_here
 
 
 @contextmanager
@@ -16,8 +16,8 @@ def windows_by_tensors() -> Iterator[None]:
     from transformers import cache_utils, masking_utils
 
     with (
-        patch_attribute(cache_utils.DynamicSlidingWindowLayer, "get_mask_sizes", _sizes_of_tensors),
-        patch_attribute(masking_utils, "_ignore_causal_mask_sdpa", _never),
+        replaced_here(cache_utils.DynamicSlidingWindowLayer, "get_mask_sizes", _sizes_of_tensors),
+        replaced_here(masking_utils, "_ignore_causal_mask_sdpa", _never),
     ):
         yield
 

@@ -12,6 +12,7 @@ from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES, GenerationMixin
 
 from ..errors import problem
+from ..model_locks import building_alone
 from .features import repeated
 from .folder import Folder
 from .outputs import fields_of, output_class
@@ -176,7 +177,7 @@ def _built(cls: Any, config: Any) -> Any:
 
     fallback = Seq2SeqLMOutput if config.is_encoder_decoder else CausalLMOutputWithPast
     dtype = config.dtype or torch.float32
-    with ContextManagers(cls.get_init_context(dtype, False, False, None)):
+    with building_alone(), ContextManagers(cls.get_init_context(dtype, False, False, None)):
         model = _subclass(cls)(config)
     model._output = output_class(cls.forward, fallback)
     model._fields = fields_of(model._output)
