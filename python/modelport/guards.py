@@ -16,6 +16,7 @@ from .capturing import Trial, capture_once
 from .dynamic import Axes
 from .model_state import state_of
 from .structure import Flat, flatten, unflatten
+from .tolerance import same_values
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 _CONDITIONS = 2  # sizes at most that are tried for them: each costs a capture and some runs of the model
@@ -184,10 +185,7 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]
     finally:
         torch.set_rng_state(rng)
     got = [v for v in values if isinstance(v, torch.Tensor)]
-    return len(got) == len(want) and all(
-        a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, atol=1e-4, rtol=1e-4, equal_nan=True)
-        for a, b in zip(got, want, strict=True)
-    )
+    return len(got) == len(want) and all(map(same_values, got, want))
 
 
 def _widened(captured: Captured, sizes: dict[str, int]) -> Captured:

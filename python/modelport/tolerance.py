@@ -1,0 +1,108 @@
+"""When two tensors have the same values: the one notion of it that captures, artifacts and trials at other sizes share.
+
+An element may differ by `atol` × (the output's scale + its own magnitude). The scale is the root mean square of the
+output itself, so that probabilities of 1e-5 and a normalised embedding are held to their own size, not to 1."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import torch
+
+# What right exports of the zoo differ by, at most, from eager PyTorch: 4e-5 in float32, 6e-3 in fp16, 4e-2 in bf16.
+_ATOL = {torch.float16: 1e-2, torch.bfloat16: 6e-2}
+_PLAIN = 1e-4
+_COSINE = 0.999
+# A mask is a number that stands alone, far above all others: -1e4, -65504, -1e9, the lowest number of a type.
+_MASK_FROM = 1e4
+_MASK_GAP = 1e3
+_FLUSHED = 2.0**-126  # vectorized kernels turn what is smaller into zero
+
+
+@dataclasses.dataclass(frozen=True)
+class Tolerance:
+    """`low`: computed with ten bits or fewer, where the direction of the whole has to be kept as well."""
+
+    atol: float
+    low: bool = False
+
+    @staticmethod
+    def of(dtypes: Iterable[torch.dtype], atol: float | None = None) -> Tolerance:
+        """That of the coarsest type among these; `atol` is what the user asked for instead of its default."""
+        coarse = [_ATOL[dtype] for dtype in dtypes if dtype in _ATOL]
+        return Tolerance(max(coarse, default=_PLAIN) if atol is None else atol, bool(coarse))
+
+
+def same_values(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance | float | None = None) -> bool:
+    """Whether two tensors agree in type and shape, and in numbers within the tolerance; integers, booleans, infinities
+    and NaN to the bit. Without a tolerance it is the one for the type."""
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return False
+    if not (want.is_floating_point() or want.is_complex()):
+        return torch.equal(got, want)
+    if not isinstance(tolerance, Tolerance):
+        tolerance = Tolerance.of({want.dtype}, tolerance)
+    ours, wanted = wide(got), wide(want)
+    numbers = ours.isfinite() & wanted.isfinite()
+    beyond = (ours - wanted).abs() > allowed(want, tolerance.atol)
+    differs = torch.where(numbers, beyond, (ours != wanted) & ~(ours.isnan() & wanted.isnan()))
+    return not bool(differs.any()) and (not tolerance.low or keeps_direction(got, want))
+
+
+def allowed(want: torch.Tensor, atol: float) -> torch.Tensor:
+    """What each element may differ by. Of a result that is zero throughout, nothing but what underflows."""
+    size = wide(want).abs()
+    smallest = 0.0
+    if want.is_floating_point():
+        info = torch.finfo(want.dtype)
+        smallest = 2 * max(info.smallest_normal * info.eps, _FLUSHED)  # fp16 has steps of 6e-8 near zero
+    return atol * (scale(want) + torch.where(size.isfinite(), size, 0.0)) + smallest
+
+
+def scale(want: torch.Tensor) -> float:
+    """The root mean square of the finite elements that are no mask."""
+    size = wide(want).abs()
+    size = size[_counts(size)]
+    return size.square().mean().sqrt().item() if size.numel() else 0.0
+
+
+def keeps_direction(got: torch.Tensor, want: torch.Tensor) -> bool:
+    """Whether low precision left the whole as it was: its direction, or else what is chosen by it."""
+    alike = cosine(got, want)
+    return alike is None or alike >= _COSINE or argmax_kept(got, want) == 1
+
+
+def cosine(got: torch.Tensor, want: torch.Tensor) -> float | None:
+    """Between both as one vector each, without masks; None where one is zero, of which elements alone can tell."""
+    ours, wanted = wide(got).flatten(), wide(want).flatten()
+    both = ours.isfinite() & _counts(wanted.abs())
+    ours, wanted = ours[both], wanted[both]
+    length = ours.norm() * wanted.norm()
+    return ((ours * wanted.conj()).sum().real / length).item() if length > 0 else None
+
+
+def argmax_kept(got: torch.Tensor, want: torch.Tensor) -> float | None:
+    """The share of positions whose largest value along the last axis is at the same place."""
+    if not want.is_floating_point() or not want.ndim or want.shape[-1] < 2 or not want.numel():
+        return None
+    return (got.argmax(-1) == want.argmax(-1)).double().mean().item()
+
+
+def _counts(size: torch.Tensor) -> torch.Tensor:
+    """Which magnitudes belong to the output's scale: finite, and no mask."""
+    finite = size.isfinite()
+    if not bool((finite & (size >= _MASK_FROM)).any()):
+        return finite
+    ordered = size[finite].sort().values
+    ordered = ordered[ordered > 0]
+    gaps = (ordered[1:] >= _MASK_GAP * ordered[:-1]) & (ordered[1:] >= _MASK_FROM)
+    if bool(gaps.any()):
+        return finite & (size < ordered[1:][gaps][0])
+    alone = ordered[0] >= _MASK_FROM and bool((size == 0).any())  # zeros and one kind of mask, as a bias has
+    return finite & (size == 0) if alone else finite
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """In double precision: what the difference of two numbers is, no matter how it is rounded."""
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
