@@ -214,7 +214,7 @@ def test_conditions_of_the_file_are_understood(condition: str, holds: bool | Non
 
 def test_a_size_inside_the_limits_whose_values_differ_is_a_failure_whatever_else_does_not_hold(tmp_path: Path) -> None:
     """What counts is what the file says of this size: not that some condition somewhere is false."""
-    model, inputs, path = exported("bert", tmp_path)
+    model, _, path = exported("bert", tmp_path)
     with torch.no_grad():
         model.bert.embeddings.word_embeddings.weight[:, :5] += 1
     report = modelport.check(path, model)

@@ -66,7 +66,7 @@ def _has_repeats(draws: torch.Tensor) -> bool:
 
 
 def _distribution(ours: torch.Tensor, theirs: torch.Tensor) -> str:
-    """All elements together, each by itself, and the means of the draws, which tell whether elements are independent."""
+    """All elements together, each by itself, and the means of draws, which tell whether elements are independent."""
     if _apart(ours.flatten(), theirs.flatten()):
         return f"{_facts(ours)} instead of {_facts(theirs)}"
     if _apart(ours.mean(1), theirs.mean(1)):

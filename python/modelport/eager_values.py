@@ -1,7 +1,7 @@
 """What eager PyTorch computes on its way through a model: the referee where a graph's values differ from the model's.
 
-Module calls are seen by hooks in the order in which they end, operators by a dispatch mode. Neither asks a capture, which
-would share the mistake that is looked for."""
+Module calls are seen by hooks in the order in which they end, operators by a dispatch mode. Neither asks a capture,
+which would share the mistake that is looked for."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ class Step(NamedTuple):
 def first_wrong(
     steps: Sequence[Step], right: Mapping[str, bool], tells: Callable[[str], bool], ends: Iterable[str]
 ) -> tuple[int, str] | None:
-    """The step and its value. A value that is none of the model's may be a step between two of them, as a product before
-    its bias: then a value that follows from it is right again. The first value that is not the model's, from which
-    nothing right follows, and on which one of `ends` depends, is the one that is wrong.
+    """The step and its value. A value that is none of the model's may be a step between two of them, as a product
+    before its bias: then a value that follows from it is right again. The first value that is not the model's, from
+    which nothing right follows, and on which one of `ends` depends, is the one that is wrong.
 
     `tells` says whether a value, being right, shows that its sources are: not if it would be the same whatever they
     are."""

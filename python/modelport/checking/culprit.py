@@ -1,7 +1,7 @@
 """The first value of an artifact that is not what the model computes.
 
-The model runs in eager mode at the inputs where outputs differ, and what its operators give are the values to be met. The
-artifact is run with all of its values as outputs."""
+The model runs in eager mode at the inputs where outputs differ, and what its operators give are the values to be met.
+The artifact is run with all of its values as outputs."""
 
 from __future__ import annotations
 
