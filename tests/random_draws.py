@@ -69,6 +69,8 @@ def _distribution(ours: torch.Tensor, theirs: torch.Tensor) -> str:
     """All elements together, each by itself, and the means of draws, which tell whether elements are independent."""
     if _apart(ours.flatten(), theirs.flatten()):
         return f"{_facts(ours)} instead of {_facts(theirs)}"
+    if _moments_apart(ours, theirs):
+        return f"{_facts(ours)} instead of {_facts(theirs)}, by mean or variance"
     if _apart(ours.mean(1), theirs.mean(1)):
         return f"elements hang together: the means of draws have {_facts(ours.mean(1))}, not {_facts(theirs.mean(1))}"
     for i in range(ours.shape[1]):
@@ -83,6 +85,17 @@ def _apart(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
     every = torch.cat([ours, theirs])
     shares = [torch.searchsorted(sample, every, right=True) / len(sample) for sample in (ours, theirs)]
     return (shares[0] - shares[1]).abs().max().item() > _UNLIKELY * (1 / len(ours) + 1 / len(theirs)) ** 0.5
+
+
+def _moments_apart(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
+    """Mean and mean square, of what lies between the outermost hundredths: a Cauchy distribution has neither."""
+    ends = theirs.flatten().quantile(torch.tensor([0.01, 0.99], dtype=torch.float64))
+    for power in (1, 2):
+        a, b = (draws.clamp(ends[0], ends[1]).pow(power).mean(1) for draws in (ours, theirs))
+        error = ((a.var() + b.var()) / len(a)).sqrt()
+        if (a.mean() - b.mean()).abs() > 5.5 * error + 1e-6 * b.abs().max():
+            return True
+    return False
 
 
 def _facts(draws: torch.Tensor) -> str:
