@@ -75,15 +75,21 @@ class _Operators(TorchDispatchMode):
 
 @contextmanager
 def _hooked(model: Any, begins: Callable[[str, Any], None], ends: Callable[[str, Any], None]) -> Iterator[None]:
+    def watch(module: torch.nn.Module, name: str) -> None:
+        def before(
+            _module: Any, args: Any, kwargs: Any
+        ) -> None:  # a result would replace them
+            begins(name, (args, kwargs))
+
+        def after(_module: Any, _args: Any, result: Any) -> None:
+            ends(name, result)
+
+        stack.callback(module.register_forward_pre_hook(before, with_kwargs=True, prepend=True).remove)
+        stack.callback(module.register_forward_hook(after).remove)
+
     with ExitStack() as stack:
         for path, module in submodules(model if isinstance(model, torch.nn.Module) else None):
-            name = path or type(module).__name__
-            before = module.register_forward_pre_hook(
-                lambda _m, args, kwargs, name=name: begins(name, (args, kwargs)), with_kwargs=True, prepend=True
-            )
-            after = module.register_forward_hook(lambda _m, _args, result, name=name: ends(name, result))
-            stack.callback(before.remove)
-            stack.callback(after.remove)
+            watch(module, path or type(module).__name__)
         yield
 
 

@@ -132,6 +132,7 @@ def _first_module(
 
 
 _VALUE = re.compile(r"%[\w.]+")
+_NODE = re.compile(r"\s*((?:%[\w.]+, )*%[\w.]+) = (.*)")
 
 
 def _first_node(
@@ -157,6 +158,6 @@ def _first_node(
 
 
 def _step(text: str) -> Step:
-    """The values of a node: `%4, %5 = aten.op(self=%1)`."""
-    gives, _, call = text.partition(" = ")
-    return Step(_VALUE.findall(call), _VALUE.findall(gives))
+    """The values of a node: `%4, %5 = aten.op(self=%1)`; a node without results gives none."""
+    found = _NODE.match(text)
+    return Step([], []) if found is None else Step(_VALUE.findall(found[2]), _VALUE.findall(found[1]))
