@@ -77,7 +77,7 @@ def test_an_altered_graph_is_found_at_its_module_and_node(
     wrong = altered(captured, old, new, which)
     same = [i for i, row in enumerate(wrong.program.nodes()) if row["op"] == new]
     first = first_difference(wrong, model, inputs_of(5))
-    assert first is not None and (first["op"], first["module"]) == (new, module)
+    assert first is not None and (first["op"], first["module"], first["part_in"]) == (new, module, module)
     assert first["text"] == wrong.program.nodes()[same[-1]]["text"]
     with pytest.raises(modelport.ExportError, match=rf"they part in {module}.*first node that differs is .*{new}"):
         wrong.check(model, inputs_of(5))
@@ -133,8 +133,7 @@ def test_such_a_mistake_is_found_in_an_artifact_as_well(tmp_path: Path) -> None:
     assert report.first["module"] == "blocks.1.act" and report.first["op"] == "Relu"
 
 
-@pytest.mark.parametrize("name", ["bert", "llama"])
-@pytest.mark.parametrize("act", ["gelu", "silu", "relu"])
+@pytest.mark.parametrize(("name", "act"), [("bert", "silu"), ("bert", "relu"), ("llama", "gelu"), ("llama", "relu")])
 def test_a_model_with_another_activation_than_its_graph_differs_there(name: str, act: str) -> None:
     from transformers.activations import ACT2FN
 
@@ -148,8 +147,6 @@ def test_a_model_with_another_activation_than_its_graph_differs_there(name: str,
     places = [(path, part) for path, part in model.named_modules() if re.search(r"\.1\.(mlp|intermediate)$", path)]
     [(path, part)] = places
     attribute = "act_fn" if hasattr(part, "act_fn") else "intermediate_act_fn"
-    if type(getattr(part, attribute)) is type(ACT2FN[act]):
-        return
     setattr(part, attribute, ACT2FN[act])
     first = first_difference(captured, model, inputs)
     assert first is not None and first["module"] == f"{path}.{attribute}"

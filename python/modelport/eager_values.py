@@ -76,9 +76,7 @@ class _Operators(TorchDispatchMode):
 @contextmanager
 def _hooked(model: Any, begins: Callable[[str, Any], None], ends: Callable[[str, Any], None]) -> Iterator[None]:
     def watch(module: torch.nn.Module, name: str) -> None:
-        def before(
-            _module: Any, args: Any, kwargs: Any
-        ) -> None:  # a result would replace them
+        def before(_module: Any, args: Any, kwargs: Any) -> None:  # a result would replace them
             begins(name, (args, kwargs))
 
         def after(_module: Any, _args: Any, result: Any) -> None:
@@ -148,6 +146,7 @@ class Pool:
 
     def has(self, value: torch.Tensor) -> bool:
         """Whether some tensor has these numbers, in this shape or, where none has this shape, in another order."""
+        value = torch.view_as_real(value) if value.is_complex() else value
         amount, ordered = _amount(value), None
         for known in self._near(value, amount):
             if known.tensor.shape == value.shape:

@@ -12,9 +12,9 @@ import torch
 from .captured import Captured
 from .eager_values import ModuleCall, Pool, is_beneath, module_calls, operator_results
 from .errors import ExportError, problem
-from .first_wrong import Step, first_wrong, is_index, is_telling
 from .structure import flatten
 from .tolerance import Tolerance, same_values, scale, wide
+from .wrong_values import Step, is_index, is_telling, wrong_values
 
 
 @dataclasses.dataclass
@@ -72,8 +72,8 @@ def _mismatch(
     first = first_difference(captured, model, inputs, tolerance)
     if first is None:
         return problem("E0401", what, "report it with the model's config")
-    if first["module"]:
-        what += f"; they part in {first['module']}, whose inputs agree"
+    if first["part_in"]:
+        what += f"; they part in {first['part_in']}, whose inputs agree"
     what += f"; the first node that differs is {first['text'].strip()}"
     place = {key: first[key] for key in ("file", "line", "function", "module")}
     return problem("E0401", what, "capture again with inputs of this size", where=place)
@@ -82,19 +82,20 @@ def _mismatch(
 def first_difference(
     captured: Captured, model: Any, inputs: dict[str, Any], tolerance: Tolerance | None = None
 ) -> dict[str, Any] | None:
-    """The first node whose value is not one that the model computes, as a row of `program.nodes()`, in the first module
-    whose inputs agree with those in eager mode and whose result does not."""
+    """The first node whose value is not one that the model computes, as a row of `program.nodes()`. `part_in` is the first
+    module whose inputs agree with those in eager mode and whose result does not; the node is looked for in it."""
     rows = captured.program.nodes()
     tensors = captured._tensors((), inputs)
-    call = _first_module(captured, rows, tensors, module_calls(model, inputs), tolerance)
-    within = None if call is None else call.path
+    calls = module_calls(model, inputs)
+    call = _first_module(captured, rows, tensors, calls, tolerance)
+    within = None if call is None or call is calls[-1] else call.path  # the last is the model itself
     pool = Pool(tolerance)
     for tensor in call.inputs if call else tensors:
         pool.add(tensor)
     for result in operator_results(model, inputs, within):
         pool.add(result.tensor)
     index = _first_node(captured, rows, tensors, pool, within)
-    return None if index is None else rows[index]
+    return None if index is None else rows[index] | {"part_in": "" if call is None else call.path}
 
 
 def _first_module(
@@ -153,8 +154,8 @@ def _first_node(
 
     captured.program.run(tensors, look)
     wrong = [name for name, is_right in right.items() if not is_right]
-    found = first_wrong(list(steps.values()), right, telling.__contains__, wrong)
-    return None if found is None else inside[found[0]]
+    found = wrong_values(list(steps.values()), right, telling.__contains__, wrong)
+    return inside[found[0][0]] if found else None
 
 
 def _step(text: str) -> Step:

@@ -192,7 +192,10 @@ class Comparison:
         except Exception as error:  # onnxruntime stops in the middle
             inf, why = float("inf"), " ".join(str(error).split())
             return [Row(self.size, axes, "all", inf, inf, None, False, f"fails: {why}")]
-        return [self._row(Row(self.size, axes, name), got, want, wanted) for name, got, want in pairs]
+        rows = [self._row(Row(self.size, axes, name), got, want, wanted) for name, got, want in pairs]
+        named = {row.output for row in rows}
+        numbers = [n for n, value in wanted.by_name.items() if isinstance(value, bool | int | float) and n not in named]
+        return rows + [Row(self.size, axes, n, ok=None, what="a number, not in the file") for n in numbers]
 
     def _row(self, row: Row, got: Any, want: Any, wanted: Values) -> Row:
         if got is None or want is None:

@@ -1,7 +1,7 @@
 """The first value of an artifact that is not what the model computes.
 
-The model runs in eager mode at the inputs where outputs differ, and what its operators give are the values to be met.
-The artifact is run with all of its values as outputs."""
+The model runs in eager mode at the inputs where outputs differ, and what its modules and operators give are the values
+to be met. The artifact is run with all of its values as outputs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 import torch
 
 from ..artifact import Artifact, further_outputs
-from ..eager_values import Pool, is_beneath, operator_results
+from ..eager_values import Pool, is_beneath, module_calls, operator_results
 from ..exporters.onnx_session import quiet_session, to_numpy
-from ..first_wrong import Step, first_wrong, is_index, is_telling
 from ..structure import flatten
 from ..tolerance import Tolerance
+from ..wrong_values import Step, is_index, is_telling, wrong_values
 from .session import Runner
 
 
@@ -52,7 +52,9 @@ class Reference:
 
     def __init__(self, model: Any, inputs: Mapping[str, Any], tolerance: Tolerance):
         self.pool = Pool(tolerance)
-        for tensor in flatten(dict(inputs)).tensors().values():
+        self.inputs = list(flatten(dict(inputs)).tensors().values())
+        self.calls = module_calls(model, inputs)
+        for tensor in self.inputs:
             self.pool.add(tensor)
         for result in operator_results(model, inputs):
             self.pool.add(result.tensor, result)
@@ -82,12 +84,27 @@ class Search:
         if not wrong:
             return {"text": "none of the file's: with onnxruntime's graph optimizations off they are right"}
         steps = [Step(node[3], node[4]) for node in self.nodes]
-        found = first_wrong(steps, self.right, lambda name: is_telling(self.tensors[name]), wrong)
-        return None if found is None else self._row(self.nodes[found[0]], found[1])
+        found = wrong_values(steps, self.right, lambda name: is_telling(self.tensors[name]), wrong)
+        rows = [(self.nodes[index], name) for index, name in found]
+        inside = self._in_first_module(rows)
+        # A mask that is the same throughout may be one that the model does without.
+        telling = [row for row in rows if is_telling(self.tensors[row[1]])]
+        return next((self._row(*row) for row in [*inside, *telling, *rows]), None)
+
+    def _in_first_module(self, rows: list[tuple[Any, str]]) -> list[tuple[Any, str]]:
+        """Those in the first module whose inputs the file has and whose result it has not."""
+        values = Pool(self.reference.pool.tolerance)
+        for tensor in [*self.reference.inputs, *self.tensors.values()]:
+            values.add(tensor)
+        for call in self.reference.calls[:-1]:  # the last is the model itself
+            beneath = [row for row in rows if is_beneath(_module(row[0]), call.path)]
+            if beneath and not all(map(values.has, call.outputs)) and all(map(values.has, call.inputs)):
+                return beneath
+        return []
 
     def _row(self, node: Any, name: str) -> dict[str, Any]:
         op, title, place, _, _ = node
-        gap, nearest = self.reference.nearest(self.tensors[name], title.rpartition("/")[0])
+        gap, nearest = self.reference.nearest(self.tensors[name], _module(node))
         file, _, line = place.rpartition(":")
         amount = f", {gap:.3g} away from {nearest}" if nearest else ""
         return {
@@ -97,5 +114,10 @@ class Search:
             "op": op,
             "file": file,
             "line": int(line) if line.isdecimal() else 0,
-            "module": title.rpartition("/")[0],
+            "module": _module(node),
         }
+
+
+def _module(node: Any) -> str:
+    """The path of the module is the first part of the node's title."""
+    return node[1].rpartition("/")[0]

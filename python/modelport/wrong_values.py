@@ -13,22 +13,18 @@ class Step(NamedTuple):
     gives: Sequence[str]
 
 
-def first_wrong(
+def wrong_values(
     steps: Sequence[Step], right: Mapping[str, bool], tells: Callable[[str], bool], ends: Iterable[str]
-) -> tuple[int, str] | None:
-    """The step and its value. A value that is none of the model's may be a step between two of them, as a product
-    before its bias: then a value that follows from it is right again. The first value that is not the model's, from
-    which nothing right follows, and on which one of `ends` depends, is the one that is wrong.
+) -> list[tuple[int, str]]:
+    """Steps with their values, in order. A value that is none of the model's may be a step between two of them, as a
+    product before its bias: then a value that follows from it is right again. A value that is not the model's, from
+    which nothing right follows, and on which one of `ends` depends, is wrong.
 
     `tells` says whether a value, being right, shows that its sources are: not if it would be the same whatever they
     are."""
     wrong = _from_which_nothing_right_follows(steps, right, tells)
     wanted = _sources(steps, ends)
-    for index, step in enumerate(steps):
-        for name in step.gives:
-            if name in wrong and name in wanted:
-                return index, name
-    return None
+    return [(i, name) for i, step in enumerate(steps) for name in step.gives if name in wrong and name in wanted]
 
 
 def _from_which_nothing_right_follows(
