@@ -82,8 +82,8 @@ def _mismatch(
 def first_difference(
     captured: Captured, model: Any, inputs: dict[str, Any], tolerance: Tolerance | None = None
 ) -> dict[str, Any] | None:
-    """The first node whose value is not one that the model computes, as a row of `program.nodes()`. `part_in` is the first
-    module whose inputs agree with those in eager mode and whose result does not; the node is looked for in it."""
+    """The first node whose value is not one that the model computes, as a row of `program.nodes()`. `part_in` is the
+    first module whose inputs agree with those in eager mode and whose result does not; the node is looked for in it."""
     rows = captured.program.nodes()
     tensors = captured._tensors((), inputs)
     calls = module_calls(model, inputs)

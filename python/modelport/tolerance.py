@@ -10,10 +10,12 @@ from collections.abc import Iterable
 
 import torch
 
-# What right exports of the zoo differ by, at most, from eager PyTorch: 4e-5 in float32, 6e-3 in fp16, 4e-2 in bf16.
-_ATOL = {torch.float16: 1e-2, torch.bfloat16: 6e-2}
-_PLAIN = 1e-4
-_COSINE = 0.999
+# Of 30 kinds of models of the zoo in onnxruntime, right ones differ by 1.3e-5 at most in float32, and in bf16, where
+# eager PyTorch rounds each operator's result to 8 bits, by 7e-2, one by 0.22; cosines are 0.9992 at least. fp16 has 3
+# bits more.
+_ATOL = {torch.float32: 1e-4, torch.float16: 0.25 / 8, torch.bfloat16: 0.25}
+_COSINE = {torch.float16: 0.9999, torch.bfloat16: 0.999}
+_SAME_CHOICE = 0.99  # the cosine that is enough where the largest value is at the same place everywhere
 # A mask is a number that stands alone, far above all others: -1e4, -65504, -1e9, the lowest number of a type.
 _MASK_FROM = 1e4
 _MASK_GAP = 1e3
@@ -22,16 +24,17 @@ _FLUSHED = 2.0**-126  # vectorized kernels turn what is smaller into zero
 
 @dataclasses.dataclass(frozen=True)
 class Tolerance:
-    """`low`: computed with ten bits or fewer, where the direction of the whole has to be kept as well."""
+    """`cosine` is what low precision has to keep besides: single elements say little where each is rounded coarsely."""
 
     atol: float
-    low: bool = False
+    cosine: float | None = None
 
     @staticmethod
     def of(dtypes: Iterable[torch.dtype], atol: float | None = None) -> Tolerance:
         """That of the coarsest type among these; `atol` is what the user asked for instead of its default."""
-        coarse = [_ATOL[dtype] for dtype in dtypes if dtype in _ATOL]
-        return Tolerance(max(coarse, default=_PLAIN) if atol is None else atol, bool(coarse))
+        coarsest = max(dtypes, key=lambda dtype: _ATOL.get(dtype, 0.0), default=torch.float32)
+        usual = _ATOL.get(coarsest, _ATOL[torch.float32])
+        return Tolerance(usual if atol is None else atol, _COSINE.get(coarsest))
 
 
 def same_values(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance | float | None = None) -> bool:
@@ -47,7 +50,7 @@ def same_values(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance | fl
     numbers = ours.isfinite() & wanted.isfinite()
     beyond = (ours - wanted).abs() > allowed(want, tolerance.atol)
     differs = torch.where(numbers, beyond, (ours != wanted) & ~(ours.isnan() & wanted.isnan()))
-    return not bool(differs.any()) and (not tolerance.low or keeps_direction(got, want))
+    return not bool(differs.any()) and keeps_direction(got, want, tolerance.cosine)
 
 
 def allowed(want: torch.Tensor, atol: float) -> torch.Tensor:
@@ -67,10 +70,10 @@ def scale(want: torch.Tensor) -> float:
     return size.square().mean().sqrt().item() if size.numel() else 0.0
 
 
-def keeps_direction(got: torch.Tensor, want: torch.Tensor) -> bool:
-    """Whether low precision left the whole as it was: its direction, or else what is chosen by it."""
-    alike = cosine(got, want)
-    return alike is None or alike >= _COSINE or argmax_kept(got, want) == 1
+def keeps_direction(got: torch.Tensor, want: torch.Tensor, least: float | None) -> bool:
+    """Whether low precision left the whole as it was: its direction, or else nearly so and what is chosen by it."""
+    alike = None if least is None else cosine(got, want)
+    return alike is None or alike >= least or (alike >= _SAME_CHOICE and argmax_kept(got, want) == 1)
 
 
 def cosine(got: torch.Tensor, want: torch.Tensor) -> float | None:

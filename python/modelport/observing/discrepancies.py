@@ -117,7 +117,7 @@ def _trouble(name: str, got: Any, want: Any, skip_none: bool) -> str:
 def _of_one_scale(got: torch.Tensor, want: torch.Tensor, atol: float) -> bool:
     """Bounds in absolute numbers say nothing of an output that is small throughout: its own scale counts, too."""
     usual = Tolerance.of({want.dtype})
-    return same_values(got, want, Tolerance(max(usual.atol, atol), usual.low))
+    return same_values(got, want, Tolerance(max(usual.atol, atol), usual.cosine))
 
 
 def described(tensors: Mapping[str, Any]) -> str:
