@@ -11,7 +11,8 @@ DRAWS = 300
 # Of two samples of n draws, the greatest distance between the shares below any number exceeds c·√(2/n) with probability
 # 2·exp(-2c²): 2e-6 for one element, of which there are many, and for all together.
 _UNLIKELY = 2.6
-_FEW = 40  # different values at most of which, with hundreds of draws, each has been seen
+_FEW = 40  # different values at most, which are then compared one by one
+_OFTEN = 20  # what is drawn so often by one is drawn at least once by the other
 _BOUNDS = {"rand": (0.0, 1.0), "exponential": (0.0, None), "log_normal": (0.0, None), "geometric": (1.0, None)}
 
 
@@ -38,7 +39,7 @@ def _of_one(op: str, got: list[torch.Tensor], want: list[torch.Tensor]) -> str:
             return f"{g.dtype}{list(g.shape)} instead of {w.dtype}{list(w.shape)}"
     if want[0].numel() == 0:
         return ""
-    ours, theirs = (torch.stack(draws).flatten(1).double() for draws in (got, want))
+    ours, theirs = (torch.stack(draws).reshape(DRAWS, -1).double() for draws in (got, want))
     return _range(op, ours, theirs) or _distribution(ours, theirs)
 
 
@@ -53,9 +54,12 @@ def _range(op: str, ours: torch.Tensor, theirs: torch.Tensor) -> str:
         return f"{ours.max().item()} is above {high}"
     if name.startswith("randperm") and not torch.equal(ours.sort().values, theirs.sort().values):
         return "not a permutation"
-    seen, known = ours.unique(), theirs.unique()
-    if len(known) <= _FEW and not torch.equal(seen, known):
-        return f"the values {seen[:_FEW].tolist()} instead of {known.tolist()}"
+    if len(theirs.unique()) <= _FEW:
+        for some, others, word in ((ours, theirs, "is drawn"), (theirs, ours, "is not drawn")):
+            values, counts = some.unique(return_counts=True)
+            odd = [v for v in values[counts >= _OFTEN].tolist() if not bool((others == v).any())]
+            if odd:
+                return f"{odd[0]} {word}"
     repeats = [_has_repeats(draws) for draws in (ours, theirs)]
     return "values repeat in a draw" if name == "multinomial" and repeats == [True, False] else ""
 
