@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -83,6 +84,7 @@ def draw_operands(op: str, operands: list[tuple], generator: torch.Generator, si
 
 def run_sample(op: str, program: Any, operands: list[tuple], seed: int, opset: int, optimize: bool) -> str:
     """What differs; empty if nothing does."""
+    program = with_number_as_tensor(program)
     generator = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     for signed in (True, False):  # negative numbers where the operator takes them
@@ -116,10 +118,22 @@ def run_sample(op: str, program: Any, operands: list[tuple], seed: int, opset: i
     return ""
 
 
-def as_onnx_has_it(value: Any) -> torch.Tensor:
-    """A number that was read from a tensor is a tensor without axes, a complex one a pair."""
-    if not isinstance(value, torch.Tensor):
-        return torch.tensor(value)
+_NUMBER = re.compile(r" : (int|float|bool) (\w+)\n  return y0 = %1\n")
+_OF_NUMBER = {"int": ("i64", "{}"), "float": ("f64", "real({})"), "bool": ("bool", "bool({})")}
+
+
+def with_number_as_tensor(program: Any) -> Any:
+    """A number that was read from a tensor is no result of an ONNX graph: a tensor is made of it, as a model would."""
+    found = _NUMBER.search(program.text())
+    if found is None:
+        return program
+    kind, number = _OF_NUMBER[found[1]]
+    made = f"  %2 = aten.scalar_tensor(s={number.format(found[2])}, dtype={kind}) : {kind}[]\n  return y0 = %2\n"
+    return core.parse_graph(program.text().replace("  return y0 = %1\n", made))
+
+
+def as_onnx_has_it(value: torch.Tensor) -> torch.Tensor:
+    """A complex number is a pair."""
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 

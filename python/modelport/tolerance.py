@@ -10,11 +10,11 @@ from collections.abc import Iterable
 
 import torch
 
-# Of 30 kinds of models of the zoo in onnxruntime, right ones differ by 1.3e-5 at most in float32, and in bf16, where
-# eager PyTorch rounds each operator's result to 8 bits, by 7e-2, one by 0.22; cosines are 0.9992 at least. fp16 has 3
-# bits more.
-_ATOL = {torch.float32: 1e-4, torch.float16: 0.25 / 8, torch.bfloat16: 0.25}
-_COSINE = {torch.float16: 0.9999, torch.bfloat16: 0.999}
+# Measured on the zoo in onnxruntime. In float32, 30 models of every kind differ by 1.3e-5 at most. Where results are
+# rounded to 11 or 8 bits, a few elements are far off and the whole is not: 32 of 35 runs in fp16 and bf16 differ by at
+# most 0.12 and 0.22, with cosines from 0.9992.
+_ATOL = {torch.float32: 1e-4, torch.float16: 0.15, torch.bfloat16: 0.25}
+_COSINE = {torch.float16: 0.999, torch.bfloat16: 0.999}
 _SAME_CHOICE = 0.99  # the cosine that is enough where the largest value is at the same place everywhere
 # A mask is a number that stands alone, far above all others: -1e4, -65504, -1e9, the lowest number of a type.
 _MASK_FROM = 1e4
