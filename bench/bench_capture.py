@@ -12,6 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,27 +36,37 @@ def inputs() -> dict[str, torch.Tensor]:
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
 
 
+def export_times(export: Callable[[], Any], save: Callable[[Any], Any]) -> tuple[float, float]:
+    """Of an export, and of an export that is written: medians after one run that nobody counts, for us and the peer."""
+    save(export())
+    rows = []
+    for _ in range(RUNS):
+        programs: list[Any] = []
+        exported = seconds(lambda programs=programs: programs.append(export()))
+        rows.append((exported, exported + seconds(lambda programs=programs: save(programs[0]))))
+    return statistics.median(row[0] for row in rows), statistics.median(row[1] for row in rows)
+
+
 def our_times(model: torch.nn.Module, folder: Path) -> tuple[float, float]:
-    """One capture; one export and save."""
     config = modelport.DynamoConfig(dynamic=True)
-
-    def write() -> None:
-        modelport.DynamoExporter().export(model, inputs(), config).save(folder / "ours.pt2")
-
-    return median(lambda: modelport.capture(model, inputs(), dynamic=True)), median(write)
+    return export_times(
+        lambda: modelport.DynamoExporter().export(model, inputs(), config),
+        lambda program: program.save(folder / "ours.pt2"),
+    )
 
 
 def peer_times(model: torch.nn.Module, folder: Path) -> tuple[float, float]:
-    """The same by transformers, once: the save comes on top of the one export."""
     from transformers.exporters.exporter_dynamo import DynamoConfig, DynamoExporter
 
-    programs: list[Any] = []
-    export = seconds(lambda: programs.append(DynamoExporter().export(model, inputs(), DynamoConfig(dynamic=True))))
-    return export, export + seconds(lambda: torch.export.save(programs[0], folder / "theirs.pt2"))
+    return export_times(
+        lambda: DynamoExporter().export(model, inputs(), DynamoConfig(dynamic=True)),
+        lambda program: torch.export.save(program, folder / "theirs.pt2"),
+    )
 
 
 def compare(layers: int, quick: bool, requirements: Requirements) -> None:
-    print(f"\nQwen3, {layers} layers, hidden 64, batch {BATCH}, seq {SEQ}, dynamic; median of {RUNS}, the peer once")
+    print(f"\nQwen3, {layers} layers, hidden 64, batch {BATCH}, seq {SEQ}, dynamic")
+    print(f"  both: one run to warm up, then the median of {RUNS}, in this process")
     model = tiny_qwen3(layers)
     with tempfile.TemporaryDirectory() as name:
         ours = our_times(model, Path(name))
@@ -112,7 +123,10 @@ def zoo(only: int | None, requirements: Requirements) -> None:
     for name, reason in failed.items():
         print(f"  failed: {name}: {reason}")
     unexpected = sorted(set(failed) - set(EXPECTED))
-    requirements.check("every model of the zoo is captured", not unexpected, ", ".join(unexpected) or "all of them")
+    found = (
+        ", ".join(unexpected) or f"{len(times)} of {len(times) + len(failed)} captured, {len(failed)} expected to fail"
+    )
+    requirements.check("every model of the zoo is captured but those expected to fail", not unexpected, found)
 
 
 def weightless(requirements: Requirements) -> None:

@@ -98,8 +98,9 @@ class Captured:
 
         return text_of(self)
 
-    def check(self, model: Any, inputs: Mapping[str, Any], *, atol: float = 1e-4, rtol: float = 1e-4) -> Any:
-        """Compares with the model on these inputs; names the first node where values part."""
+    def check(self, model: Any, inputs: Mapping[str, Any], *, atol: float | None = None) -> Any:
+        """Compares with the model on these inputs; names the first module and node where values part. `atol` is the
+        tolerance, of which docs/cli.md tells."""
         from .graph_check import compare
 
-        return compare(self, model, dict(inputs), atol=atol, rtol=rtol)
+        return compare(self, model, dict(inputs), atol=atol)

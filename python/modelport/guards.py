@@ -16,6 +16,7 @@ from .capturing import Trial, capture_once
 from .dynamic import Axes
 from .model_state import state_of
 from .structure import Flat, flatten, unflatten
+from .tolerance import same_values
 from .trial_inputs import resized
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
@@ -212,11 +213,9 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]
 
 
 def _same(got: Any, want: Any) -> bool:
-    if not isinstance(want, torch.Tensor) or not isinstance(got, torch.Tensor):
-        return type(got) is type(want) and bool(got == want)
-    if got.shape != want.shape or got.dtype != want.dtype:
-        return False
-    return torch.allclose(got, want, atol=1e-4, rtol=1e-4, equal_nan=True)
+    if isinstance(want, torch.Tensor) and isinstance(got, torch.Tensor):
+        return same_values(got, want)
+    return type(got) is type(want) and bool(got == want)
 
 
 def _widened(captured: Captured, other: Captured, sizes: dict[str, int]) -> Captured:

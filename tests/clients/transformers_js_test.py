@@ -148,6 +148,7 @@ def test_bert_gives_the_features_of_eager_pytorch(packages: Path, tmp_path: Path
     result = in_node(packages, tmp_path / "bert", "features", packed(**row.inputs(1)))
     with torch.no_grad():
         want = model(**row.inputs(1))
+    assert result.keys() == want.keys()
     for name, value in result.items():
         torch.testing.assert_close(unpacked(value), want[name], atol=1e-4, rtol=1e-4)
 

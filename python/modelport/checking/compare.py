@@ -18,10 +18,11 @@ from ..artifact import Artifact, find_model, find_models, generates
 from ..dtypes import FLOATS
 from ..errors import ExportError, problem
 from ..printable import shell_quote
-from .eager import load_model, read_preprocessor, values_of
-from .report import CheckReport, Row, Skipped
+from ..tolerance import Tolerance
+from .eager import Values, load_model, read_preprocessor, values_of
+from .report import CheckReport, Row, Skipped, amount
 from .session import Runner
-from .tolerance import default_atol, row_of
+from .tolerance import row_of
 
 _SIZES = ("example", "batch 1", "longer", "odd")
 
@@ -95,16 +96,16 @@ class Request:
 def compare(asked: Request, name: str) -> CheckReport:
     """The comparison itself; `name` is what the artifact is called in messages."""
     runner = Runner(asked.artifact, asked.program.config.names if asked.program is not None else None)
-    atol, model = asked.atol, asked.model
-    if atol is None:
-        atol = default_atol({p.dtype for p in model.parameters()} if isinstance(model, torch.nn.Module) else set())
-    report = CheckReport(name, atol)
+    model = asked.model
+    dtypes = {p.dtype for p in model.parameters()} if isinstance(model, torch.nn.Module) else set()
+    tolerance = Tolerance.of(dtypes, asked.atol)
+    report = CheckReport(name, tolerance.atol)
     for size, given in _inputs(runner, asked, report):
-        failed = _compare(runner, asked, size, given, report)
+        failed = _compare(Comparison(runner, model, tolerance, size), given, report)
         if failed and asked.name_first and report.first is None:
             from .culprit import first_difference
 
-            report.first = first_difference(asked.artifact, runner, model, _as_model_takes(model, given), atol)
+            report.first = first_difference(asked.artifact, runner, model, _as_model_takes(model, given), tolerance)
     return report
 
 
@@ -171,44 +172,69 @@ def _inputs(runner: Runner, asked: Request, report: CheckReport) -> Iterator[tup
     yield from zip(_SIZES[1:], further, strict=False)
 
 
-def _compare(runner: Runner, asked: Request, size: str, inputs: dict[str, Any], report: CheckReport) -> bool:
+@dataclasses.dataclass
+class Comparison:
+    """An artifact and its model at one size."""
+
+    runner: Runner
+    model: Any
+    tolerance: Tolerance
+    size: str
+
+    def rows(self, inputs: dict[str, Any], feeds: Mapping[str, torch.Tensor]) -> list[Row]:
+        axes = self.runner.axes(feeds)
+        wanted = values_of(self.model, inputs)
+        try:
+            pairs = self.runner.paired(self.runner.run(feeds), wanted.by_name)
+        except ExportError:
+            raise
+        except Exception as error:  # onnxruntime stops in the middle
+            inf, why = float("inf"), " ".join(str(error).split())
+            return [Row(self.size, axes, "all", inf, inf, None, False, f"fails: {why}")]
+        rows = [self._row(Row(self.size, axes, name), got, want, wanted) for name, got, want in pairs]
+        named = {row.output for row in rows}
+        numbers = [n for n, value in wanted.by_name.items() if isinstance(value, bool | int | float) and n not in named]
+        return rows + [Row(self.size, axes, n, ok=None, what="a number, not in the file") for n in numbers]
+
+    def _row(self, row: Row, got: Any, want: Any, wanted: Values) -> Row:
+        if got is None or want is None:
+            row.ok, row.what = False, "is missing" if got is None else "is no output of the model"
+            return row
+        if wanted.is_random(want):
+            row.ok, row.what = None, "random, not compared"
+            return row
+        return row_of(row, got, want, self.tolerance)
+
+
+def _compare(comparison: Comparison, inputs: dict[str, Any], report: CheckReport) -> bool:
     """Adds the rows of one size; True where they differ and the artifact claims to take this size."""
-    inputs = _as_model_takes(asked.model, inputs)
-    feeds = runner.feeds(inputs)
-    axes = runner.axes(feeds)
-    why = runner.outside(feeds)
+    inputs = _as_model_takes(comparison.model, inputs)
+    feeds = comparison.runner.feeds(inputs)
+    why = comparison.runner.outside(feeds)
     if why is not None:
-        report.skipped.append(Skipped(size, axes, why))
+        axes = comparison.runner.axes(feeds)
+        report.skipped.append(Skipped(comparison.size, axes, why + _beyond_limits(comparison, inputs, feeds)))
         return False
-    wanted = values_of(asked.model, inputs)
     try:
-        rows = [
-            _row(size, axes, name, got, want, report.atol)
-            for name, got, want in runner.paired(runner.run(feeds), wanted)
-        ]
-    except ExportError:
-        raise
-    except Exception as error:  # onnxruntime stops in the middle
-        rows = [
-            Row(size, axes, "all", float("inf"), float("inf"), None, False, f"fails: {' '.join(str(error).split())}")
-        ]
-    if all(row.ok for row in rows):
-        report.rows += rows
-        return False
-    why = _outside_the_capture(asked.program, inputs)
-    if why is not None:
-        report.skipped.append(Skipped(size, axes, why))
+        rows = comparison.rows(inputs, feeds)
+    except ExportError as error:
+        if error.code != "E0304":
+            raise
+        what = error.diagnostics[0]["what"]  # these inputs take a branch that the file does not have
+        report.skipped.append(Skipped(comparison.size, comparison.runner.axes(feeds), what))
         return False
     report.rows += rows
-    return True
+    return any(row.ok is False for row in rows)
 
 
-def _row(size: str, axes: dict[str, int], name: str, got: Any, want: Any, atol: float) -> Row:
-    row = Row(size, axes, name)
-    if got is None or want is None:
-        row.ok, row.what = False, "is missing" if got is None else "is no output of the model"
-        return row
-    return row_of(row, got, want, atol)
+def _beyond_limits(comparison: Comparison, inputs: dict[str, Any], feeds: Mapping[str, torch.Tensor]) -> str:
+    """What the artifact gives at a size that it says it does not take, where it gives anything."""
+    try:
+        rows = comparison.rows(inputs, feeds)
+    except Exception:  # the model need not take this size either
+        return ""
+    wrong = [f"{row.output} {amount(row)}" for row in rows if row.ok is False and not row.what.startswith("fails")]
+    return f"; values differ there: {', '.join(wrong[:3])}" if wrong else ""
 
 
 def _as_model_takes(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -222,14 +248,3 @@ def _as_model_takes(model: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
     if dtype is None or device is None:
         return given
     return cast_leaf_tensors(given, dtype=dtype, device=device)
-
-
-def _outside_the_capture(program: Any, inputs: dict[str, Any]) -> str | None:
-    """Where values differ: whether the captured graph itself says that it is not for these inputs."""
-    if program is None:
-        return None
-    try:
-        program.captured.run(**inputs)
-    except ExportError as error:
-        return error.diagnostics[0]["what"] if error.code == "E0304" else None
-    return None

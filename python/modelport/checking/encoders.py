@@ -14,10 +14,11 @@ from ..errors import ExportError
 from ..generation.features import InResult, Merges, candidates, rows_of
 from ..generation.finding import FEATURES
 from ..generation.watching import by_name, swapped
+from ..tolerance import Tolerance
 from .report import Row, Skipped
 from .tolerance import row_of
 
-Compared = Callable[[str, dict[str, int], float], tuple[list[Row], list[Skipped]]]
+Compared = Callable[[str, dict[str, int], Tolerance], tuple[list[Row], list[Skipped]]]
 
 
 @contextmanager
@@ -42,7 +43,7 @@ def _of_encoder(loaded: Any, model: Any) -> Iterator[Compared]:
     def seen(_module: Any, args: Any, kwargs: Any, result: Any) -> None:
         calls.append((by_name(signature, args, kwargs), result[0].clone()))
 
-    def compared(size: str, axes: dict[str, int], atol: float) -> tuple[list[Row], list[Skipped]]:
+    def compared(size: str, axes: dict[str, int], tolerance: Tolerance) -> tuple[list[Row], list[Skipped]]:
         if not calls:
             return [], [Skipped(size, axes, "the model did not call its encoder")]
         given, want = calls[0]
@@ -50,7 +51,7 @@ def _of_encoder(loaded: Any, model: Any) -> Iterator[Compared]:
             got = loaded.get_encoder()(**given)[0]
         except ExportError:  # the comparison of tokens says so
             return [], []
-        return [row_of(Row(size, axes, "encoder"), got, want, atol)], []
+        return [row_of(Row(size, axes, "encoder"), got, want, tolerance)], []
 
     handle = encoder.register_forward_hook(seen, with_kwargs=True)
     try:
@@ -69,10 +70,10 @@ def _of_features(parts: Any, model: Any, prompt: Mapping[str, Any]) -> Iterator[
         made = {}
     seen = _Seen({rows_of(value).shape for value in made.values()})
 
-    def compared(size: str, axes: dict[str, int], atol: float) -> tuple[list[Row], list[Skipped]]:
+    def compared(size: str, axes: dict[str, int], tolerance: Tolerance) -> tuple[list[Row], list[Skipped]]:
         rows, skipped = [], []
         for name, got in made.items():
-            tried = [row_of(Row(size, axes, name), rows_of(got), want, atol) for want in seen.like(rows_of(got))]
+            tried = [row_of(Row(size, axes, name), rows_of(got), want, tolerance) for want in seen.like(rows_of(got))]
             if tried:
                 rows.append(min(tried, key=lambda row: (not row.ok, row.absolute)))
             else:

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from ..generation.prompts import for_generate, generous
+from ..tolerance import Tolerance
 from .encoders import encoders_compared
 from .report import CheckReport, Row, Skipped
-from .tolerance import default_atol, row_of
+from .tolerance import row_of
 
 TOKENS = 8
 _SIZES = ("batch 1", "longer", "odd")
@@ -21,7 +22,8 @@ def compare_generation(
     loaded: Any, model: Any, prompts: Iterable[tuple[str, Mapping[str, Any]]], atol: float | None, name: str
 ) -> CheckReport:
     """`loaded` is what `modelport.load` gives; the prompts are inputs of `generate`, each with a word for it."""
-    report = CheckReport(name, default_atol({p.dtype for p in model.parameters()}) if atol is None else atol)
+    tolerance = Tolerance.of({p.dtype for p in model.parameters()}, atol)
+    report = CheckReport(name, tolerance.atol)
     for size, prompt in prompts:
         try:
             with encoders_compared(loaded, model, prompt) as encoders:
@@ -29,10 +31,10 @@ def compare_generation(
         except Exception as error:  # a size that the model itself does not take
             report.skipped.append(Skipped(size, {}, f"the model fails on it: {' '.join(str(error).split())[:200]}"))
             continue
-        rows, skipped = encoders(size, {"batch": want[0].shape[0]} | _prompt_length(prompt), report.atol)
+        rows, skipped = encoders(size, {"batch": want[0].shape[0]} | _prompt_length(prompt), tolerance)
         report.rows += rows
         report.skipped += skipped
-        report.rows += _rows(size, prompt, lambda prompt=prompt: _generated(loaded, prompt), want, report.atol)
+        report.rows += _rows(size, prompt, lambda prompt=prompt: _generated(loaded, prompt), want, tolerance)
     return report
 
 
@@ -58,7 +60,7 @@ def _generated(model: Any, prompt: Mapping[str, Any]) -> tuple[torch.Tensor, tor
 
 
 def _rows(
-    size: str, prompt: Mapping[str, Any], run: Any, want: tuple[torch.Tensor, torch.Tensor], atol: float
+    size: str, prompt: Mapping[str, Any], run: Any, want: tuple[torch.Tensor, torch.Tensor], tolerance: Tolerance
 ) -> list[Row]:
     batch, steps = want[0].shape
     axes = {"batch": batch, "tokens": steps} | _prompt_length(prompt)
@@ -73,7 +75,7 @@ def _rows(
     if agreed < steps:
         tokens.ok, tokens.what = False, f"differ from token {agreed + 1} on"
     compared = min(agreed + 1, steps)  # the step that parts had the same tokens before it
-    return [row_of(Row(size, axes, "logits"), got[1][:, :compared], want[1][:, :compared], atol), tokens]
+    return [row_of(Row(size, axes, "logits"), got[1][:, :compared], want[1][:, :compared], tolerance), tokens]
 
 
 def _prompt_length(prompt: Mapping[str, Any]) -> dict[str, int]:

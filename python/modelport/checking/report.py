@@ -17,10 +17,11 @@ class Row:
     axes: dict[str, int]
     output: str
     absolute: float = 0.0  # the largest difference
-    relative: float = 0.0
+    relative: float = 0.0  # the largest of an element, by the output's scale and its own magnitude: what atol bounds
     argmax: float | None = None  # share of positions whose largest value is at the same place
-    ok: bool = True
-    what: str = ""  # what is wrong, where numbers do not say it
+    ok: bool | None = True  # None: not compared
+    what: str = ""  # what is wrong, where numbers do not say it, or why nothing was compared
+    cosine: float | None = None  # between both as one vector each
 
 
 @dataclasses.dataclass
@@ -44,7 +45,8 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        return bool(self.rows) and all(row.ok for row in self.rows)
+        verdicts = [row.ok for row in self.rows if row.ok is not None]
+        return bool(verdicts) and all(verdicts)
 
     def __bool__(self) -> bool:
         return self.ok
@@ -56,14 +58,8 @@ class CheckReport:
         return report
 
     def __str__(self) -> str:
-        head = ["size", "axes", "output", "max abs", "max rel", "argmax", ""]
-        lines = [head]
-        for row in self.rows:
-            same = "" if row.argmax is None else f"{100 * row.argmax:.4g} %"
-            verdict = ", ".join(filter(None, ("ok", row.what))) if row.ok else row.what or "differs"
-            lines.append(
-                [row.size, axes_text(row.axes), row.output, f"{row.absolute:.2g}", f"{row.relative:.2g}", same, verdict]
-            )
+        head = ["size", "axes", "output", "max abs", "max rel", "cosine", "argmax", ""]
+        lines = [head, *([row.size, axes_text(row.axes), row.output, *_cells(row)] for row in self.rows)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
         text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
         text += [f"{skip.size}: skipped, {skip.why}" for skip in self.skipped]
@@ -71,12 +67,16 @@ class CheckReport:
 
     def error(self) -> ExportError:
         """The mismatch as an error that names the first value that differs."""
-        if not self.rows:
-            why = "; ".join(f"{skip.size}: {skip.why}" for skip in self.skipped) or "there was nothing to compare"
+        if all(row.ok is None for row in self.rows):
+            passed_over = [f"{row.size}: {row.output} is {row.what}" for row in self.rows]
+            whys = passed_over + [f"{skip.size}: {skip.why}" for skip in self.skipped]
             return problem(
-                "E0401", f"no value of {self.artifact} was compared: {why}", "pass inputs that it takes: inputs={...}"
+                "E0401",
+                f"no value of {self.artifact} was compared: {'; '.join(whys) or 'there was nothing to compare'}",
+                "pass inputs that it takes: inputs={...}",
+                "export without a check: --no-check",
             )
-        wrong = [row for row in self.rows if not row.ok]
+        wrong = [row for row in self.rows if row.ok is False]
         summary = ", ".join(dict.fromkeys(_one(row) for row in wrong[:3]))
         what = f"values of {self.artifact} differ from the model: {summary}"
         where = None
@@ -92,9 +92,25 @@ class CheckReport:
         )
 
 
+def _cells(row: Row) -> list[str]:
+    """The numbers of a row and what they come to."""
+    if row.ok is None:
+        return ["", "", "", "", row.what]
+    cosine = "" if row.cosine is None else f"{row.cosine:.6f}"
+    same = "" if row.argmax is None else f"{100 * row.argmax:.4g} %"
+    verdict = ", ".join(filter(None, ("ok", row.what))) if row.ok else row.what or "differs"
+    return [f"{row.absolute:.2g}", f"{row.relative:.2g}", cosine, same, verdict]
+
+
 def _one(row: Row) -> str:
-    amount = row.what or f"by {row.absolute:.3g}"
-    return f"{row.output} {amount} at {axes_text(row.axes) or row.size}"
+    return f"{row.output} {amount(row)} at {axes_text(row.axes) or row.size}"
+
+
+def amount(row: Row) -> str:
+    """By how much a row differs, in words."""
+    kept = "" if row.argmax is None else f", argmax kept in {100 * row.argmax:.4g} %"
+    direction = "" if row.cosine is None else f" (cosine {row.cosine:.4f}{kept})"
+    return row.what or f"by {row.absolute:.3g}{direction}"
 
 
 def axes_text(axes: dict[str, int]) -> str:

@@ -1,43 +1,14 @@
-"""When two tensors count as equal, and how far apart they are."""
+"""One output of an artifact beside that of the model, as a row of the report."""
 
 from __future__ import annotations
 
 import torch
 
+from ..tolerance import Tolerance, argmax_kept, cosine, same_values, scale, wide
 from .report import Row
 
-_LOW = (torch.float16, torch.bfloat16)
 
-
-def default_atol(dtypes: set[torch.dtype]) -> float:
-    """1e-4 in float32, 1e-2 where anything is computed with ten bits or fewer."""
-    return 1e-2 if dtypes & set(_LOW) else 1e-4
-
-
-def allowed(want: torch.Tensor, atol: float, floor: float = 1.0) -> torch.Tensor:
-    """What an element may differ by: `atol` times its own magnitude plus that of a usual element, at least `floor`.
-
-    The usual one is the median, which a few elements of 1e38 in a mask do not move."""
-    size = want.abs()
-    return atol * (max(floor, _usual(size)) + torch.where(size.isfinite(), size, 0.0))
-
-
-def _usual(size: torch.Tensor) -> float:
-    finite = size[size.isfinite()]
-    return finite.median().item() if finite.numel() else 0.0
-
-
-def same_values(got: torch.Tensor, want: torch.Tensor, atol: float, floor: float = 1.0) -> bool:
-    """Whether two tensors of one shape agree: numbers within the tolerance, the rest to the bit."""
-    if not (want.is_floating_point() or want.is_complex()):
-        return torch.equal(got, want)
-    got, want = _wide(got), _wide(want)
-    beyond = (got - want).abs() > allowed(want, atol, floor)
-    differs = torch.where(got.isfinite() & want.isfinite(), beyond, (got != want) & ~(got.isnan() & want.isnan()))
-    return not bool(differs.any())
-
-
-def row_of(row: Row, got: torch.Tensor, want: torch.Tensor, atol: float) -> Row:
+def row_of(row: Row, got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance) -> Row:
     """Fills a row of the report."""
     if got.dtype != want.dtype:
         row.ok, row.what = False, f"is {_short(got.dtype)} instead of {_short(want.dtype)}"
@@ -48,23 +19,23 @@ def row_of(row: Row, got: torch.Tensor, want: torch.Tensor, atol: float) -> Row:
         return row
     if want.numel() == 0:
         return row
-    row.ok = same_values(got, want, atol)
+    row.ok = same_values(got, want, tolerance)
     if row.ok and want.dtype.is_floating_point and bool(want.isnan().any()):
         row.what = "NaN, as the model has"
-    wide_got, wide_want = _wide(got), _wide(want)
-    gap = (wide_got - wide_want).abs()
-    agree = (wide_got == wide_want) | (wide_got.isnan() & wide_want.isnan())
-    gap = torch.where(agree, torch.zeros_like(gap), torch.nan_to_num(gap, nan=float("inf"), posinf=float("inf")))
+    gap = distance(got, want)
     row.absolute = gap.max().item()
-    size = wide_want.abs()
-    row.relative = (gap / size.nan_to_num(nan=1.0).clamp_min(max(_usual(size), 1e-12))).max().item()  # not of zeros
-    if want.is_floating_point() and want.ndim and want.shape[-1] > 1:
-        row.argmax = (got.argmax(-1) == want.argmax(-1)).double().mean().item()
+    size = wide(want).abs().nan_to_num(nan=0.0, posinf=0.0)
+    row.relative = (gap / (size + scale(want)).clamp_min(torch.finfo(torch.float32).tiny)).max().item()
+    if want.is_floating_point() or want.is_complex():
+        row.cosine, row.argmax = cosine(got, want), argmax_kept(got, want)
     return row
 
 
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+def distance(got: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
+    """How far elements are apart: infinitely where one is no number and the other is another."""
+    got, want = wide(got), wide(want)
+    same = (got == want) | (got.isnan() & want.isnan())  # infinities of one sign are equal too
+    return torch.where(same, 0.0, (got - want).abs()).nan_to_num(nan=float("inf"), posinf=float("inf"))
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 
+from ..checking.tolerance import distance
 from ..errors import problem
 from ..exporters.onnx_names import input_name, output_names
 from ..exporters.onnx_session import quiet_session, run_session, to_numpy
+from ..tolerance import Tolerance, same_values, wide
 from .plan import Plan
 
 _DTYPES = {
@@ -89,7 +91,10 @@ def compared(
             row["SUCCESS"], row["error"] = False, row["error"] or trouble
         if got is None or want is None or trouble or not want.numel():
             continue
-        apart, relative = _apart(got, want.to(got.device), rtol)
+        want = want.to(got.device)
+        row["SUCCESS"] = row["SUCCESS"] and _of_one_scale(got, want, atol)
+        apart = distance(got, want)
+        relative = (apart / (wide(want).abs() + rtol)).nan_to_num(nan=float("inf"), posinf=float("inf"))
         row["abs"] = max(row["abs"], float(apart.max()))
         row["rel"] = max(row["rel"], float(relative.max()))
         row["n"] += want.numel()
@@ -109,12 +114,10 @@ def _trouble(name: str, got: Any, want: Any, skip_none: bool) -> str:
     return f"{name} is {got.dtype} instead of {want.dtype}" if got.dtype != want.dtype else ""
 
 
-def _apart(got: torch.Tensor, want: torch.Tensor, rtol: float) -> tuple[torch.Tensor, torch.Tensor]:
-    wide = torch.complex128 if want.is_complex() else torch.float64
-    got, want = got.to(wide), want.to(wide)
-    same = (got == want) | (got.isnan() & want.isnan())  # infinities of one sign are equal too
-    apart = torch.where(same, 0.0, (got - want).abs()).nan_to_num(nan=float("inf"), posinf=float("inf"))
-    return apart, (apart / (want.abs() + rtol)).nan_to_num(nan=float("inf"), posinf=float("inf"))
+def _of_one_scale(got: torch.Tensor, want: torch.Tensor, atol: float) -> bool:
+    """Bounds in absolute numbers say nothing of an output that is small throughout: its own scale counts, too."""
+    usual = Tolerance.of({want.dtype})
+    return same_values(got, want, Tolerance(max(usual.atol, atol), usual.cosine))
 
 
 def described(tensors: Mapping[str, Any]) -> str:

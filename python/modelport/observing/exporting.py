@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from ..captured import Captured
-from ..checking.tolerance import default_atol, same_values
 from ..errors import ExportError, problem
 from ..exporters.configs import OnnxConfig
 from ..exporters.onnx import OnnxExporter, OnnxProgram
 from ..structure import flatten
+from ..tolerance import same_values
 from .emptiness import ExplicitSizes
 from .example import Example
 from .layout import Batch
@@ -205,8 +205,7 @@ def _compare(plan: Plan, call: int, result: Tensors, who: str) -> None:
     wanted = {n: tensor for n, tensor in plan.calls.outputs[call].items() if n not in plan.settings}
     for name, want in wanted.items():
         got = result.get(name)
-        same = got is not None and got.shape == want.shape and got.dtype == want.dtype
-        if not same or not same_values(got.to(want.device), want, default_atol({want.dtype})):
+        if got is None or not same_values(got.to(want.device), want):
             number = plan.calls.which[call]
             raise problem(
                 "E0401", f"{who} gives another {name} in call {number} than was observed", *_apart(plan.calls)

@@ -1,0 +1,111 @@
+"""Whether two ways to draw random tensors have the same distribution, from many draws of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+Draw = Callable[[], list[torch.Tensor]]
+DRAWS = 300
+# Of two samples of n draws, the greatest distance between the shares below any number exceeds c·√(2/n) with probability
+# 2·exp(-2c²): 2e-6 for one element, of which there are many, and for all together.
+_UNLIKELY = 2.6
+_FEW = 40  # different values at most, which are then compared one by one
+_OFTEN = 20  # what is drawn so often by one is drawn at least once by the other
+_BOUNDS = {"rand": (0.0, 1.0), "exponential": (0.0, None), "log_normal": (0.0, None), "geometric": (1.0, None)}
+
+
+def is_random(draw: Draw) -> bool:
+    first = draw()
+    return any(not _identical(first, draw()) for _ in range(16))
+
+
+def difference(op: str, ours: Draw, theirs: Draw) -> str:
+    """What tells `ours` from `theirs`; empty where nothing does."""
+    got, want = ([draw() for _ in range(DRAWS)] for draw in (ours, theirs))
+    if len(got[0]) != len(want[0]):
+        return f"{len(got[0])} results instead of {len(want[0])}"
+    for i in range(len(want[0])):
+        found = _of_one(op, [g[i] for g in got], [w[i] for w in want])
+        if found:
+            return f"result {i}: {found}"
+    return ""
+
+
+def _of_one(op: str, got: list[torch.Tensor], want: list[torch.Tensor]) -> str:
+    for g, w in zip(got, want, strict=True):
+        if g.dtype != w.dtype or g.shape != w.shape:
+            return f"{g.dtype}{list(g.shape)} instead of {w.dtype}{list(w.shape)}"
+    if want[0].numel() == 0:
+        return ""
+    ours, theirs = (torch.stack(draws).reshape(DRAWS, -1).double() for draws in (got, want))
+    return _range(op, ours, theirs) or _distribution(ours, theirs)
+
+
+def _range(op: str, ours: torch.Tensor, theirs: torch.Tensor) -> str:
+    if not bool(ours.isfinite().all()):
+        return "draws are not finite"
+    name = op.split(".")[1].removesuffix("_like")
+    low, high = _BOUNDS.get(name, (None, None))
+    if low is not None and bool((ours < low).any()):
+        return f"{ours.min().item()} is below {low}"
+    if high is not None and bool((ours > high).any()):  # fp16 rounds up to 1, in torch as well
+        return f"{ours.max().item()} is above {high}"
+    if name.startswith("randperm") and not torch.equal(ours.sort().values, theirs.sort().values):
+        return "not a permutation"
+    if len(theirs.unique()) <= _FEW:
+        for some, others, word in ((ours, theirs, "is drawn"), (theirs, ours, "is not drawn")):
+            values, counts = some.unique(return_counts=True)
+            odd = [v for v in values[counts >= _OFTEN].tolist() if not bool((others == v).any())]
+            if odd:
+                return f"{odd[0]} {word}"
+    repeats = [_has_repeats(draws) for draws in (ours, theirs)]
+    return "values repeat in a draw" if name == "multinomial" and repeats == [True, False] else ""
+
+
+def _has_repeats(draws: torch.Tensor) -> bool:
+    ordered = draws.sort().values
+    return bool((ordered[:, 1:] == ordered[:, :-1]).any())
+
+
+def _distribution(ours: torch.Tensor, theirs: torch.Tensor) -> str:
+    """All elements together, each by itself, and the means of draws, which tell whether elements are independent."""
+    if _apart(ours.flatten(), theirs.flatten()):
+        return f"{_facts(ours)} instead of {_facts(theirs)}"
+    if _moments_apart(ours, theirs):
+        return f"{_facts(ours)} instead of {_facts(theirs)}, by mean or variance"
+    if _apart(ours.mean(1), theirs.mean(1)):
+        return f"elements hang together: the means of draws have {_facts(ours.mean(1))}, not {_facts(theirs.mean(1))}"
+    for i in range(ours.shape[1]):
+        if _apart(ours[:, i], theirs[:, i]):
+            return f"element {i}: {_facts(ours[:, i])} instead of {_facts(theirs[:, i])}"
+    return ""
+
+
+def _apart(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
+    """The test of Kolmogorov and Smirnov on two samples."""
+    ours, theirs = ours.sort().values, theirs.sort().values
+    every = torch.cat([ours, theirs])
+    shares = [torch.searchsorted(sample, every, right=True) / len(sample) for sample in (ours, theirs)]
+    return (shares[0] - shares[1]).abs().max().item() > _UNLIKELY * (1 / len(ours) + 1 / len(theirs)) ** 0.5
+
+
+def _moments_apart(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
+    """Mean and mean square, of what lies between the outermost hundredths: a Cauchy distribution has neither."""
+    ends = theirs.flatten().quantile(torch.tensor([0.01, 0.99], dtype=torch.float64))
+    for power in (1, 2):
+        a, b = (draws.clamp(ends[0], ends[1]).pow(power).mean(1) for draws in (ours, theirs))
+        error = ((a.var() + b.var()) / len(a)).sqrt()
+        if (a.mean() - b.mean()).abs() > 5.5 * error + 1e-6 * b.abs().max():
+            return True
+    return False
+
+
+def _facts(draws: torch.Tensor) -> str:
+    low, high = draws.min().item(), draws.max().item()
+    return f"mean {draws.mean():.4g}, deviation {draws.std():.4g}, from {low:.4g} to {high:.4g}"
+
+
+def _identical(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    return all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(some, others, strict=True))
