@@ -24,6 +24,6 @@ Python_add_library(_artifact MODULE WITH_SOABI
 target_link_libraries(_artifact PRIVATE modelport_backends_onnx modelport_flags Python::Module)
 target_include_directories(_artifact PRIVATE "${PROJECT_SOURCE_DIR}/python/modelport")
 target_include_directories(_artifact SYSTEM PRIVATE "${MODELPORT_TORCH_DIR}/include")
-target_compile_definitions(_artifact PRIVATE MODELPORT_TORCH_VERSION="${MODELPORT_TORCH_VERSION}")
+target_compile_definitions(_artifact PRIVATE FMT_HEADER_ONLY=1 MODELPORT_TORCH_VERSION="${MODELPORT_TORCH_VERSION}")
 set_target_properties(_artifact PROPERTIES CXX_VISIBILITY_PRESET hidden)
 install(TARGETS _artifact LIBRARY DESTINATION modelport COMPONENT python)

@@ -74,7 +74,9 @@ if(MODELPORT_WITH_TORCH)
   add_library(Torch::Torch INTERFACE IMPORTED)
   target_include_directories(Torch::Torch SYSTEM INTERFACE
     "${MODELPORT_TORCH_DIR}/include" "${MODELPORT_TORCH_DIR}/include/torch/csrc/api/include")
-  target_compile_definitions(Torch::Torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${MODELPORT_TORCH_ABI})
+  # torch's headers bring an fmt of their own, which stands before the system's: what sees them takes it header-only.
+  target_compile_definitions(Torch::Torch INTERFACE
+    _GLIBCXX_USE_CXX11_ABI=${MODELPORT_TORCH_ABI} FMT_HEADER_ONLY=1)
   # Not libtorch.so: it adds nothing but libtorch_cuda, which a CUDA build of torch loads by itself. Such a build also
   # refers to CUDA libraries that the linker cannot see, hence --allow-shlib-undefined.
   target_link_libraries(Torch::Torch INTERFACE torch_torch_cpu torch_c10)
