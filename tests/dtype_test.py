@@ -59,7 +59,7 @@ def test_the_values_are_compared_with_the_model_in_that_type(tmp_path: Path) -> 
     program = export(model, IDS, "fp16")
     report = modelport.check(program, model)
     assert report.ok, report
-    assert report.atol == 1e-2
+    assert report.atol == 0.15 and all(row.cosine > 0.999 for row in report.rows)
     assert {p.dtype for p in model.parameters()} == {torch.float32}
     saved = program.save(tmp_path / "model.onnx")
     assert modelport.check(saved, model).ok
