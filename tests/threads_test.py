@@ -161,7 +161,7 @@ def test_a_model_that_runs_in_another_thread_meanwhile_runs_as_ever() -> None:
     seen: list[Any] = []
 
     def look() -> None:
-        seen.append(bool(torch.compiler.is_exporting()) or bool(torch.compiler.is_compiling()))
+        seen.append(torch.compiler.is_exporting() | torch.compiler.is_compiling())
         seen.append(type(int(3.5)).__name__ == "int" and isinstance(3, int))
         seen.append(type(Meeting.table(5)) is torch.Tensor)
         torch.testing.assert_close(Meeting.table(5), torch.arange(5).sin())

@@ -47,6 +47,15 @@ class _ExportFlag:
         return _here.exporting or bool(self._elsewhere)
 
 
+def _plain_answer(original: Callable[[], Any]) -> Callable[[], bool]:
+    """The functions that return such a flag: code computes with what they give (`is_compiling() | ...`)."""
+
+    def asked() -> bool:
+        return bool(original())
+
+    return asked
+
+
 @contextmanager
 def intercepted(exporting: bool = True) -> Iterator[None]:
     """For one run of the model. With `exporting`, transformers and torch take their export-friendly branches in this
@@ -294,5 +303,7 @@ _REPLACEMENTS = Replacements(
         (torch, "cat", cat),
         (torch.compiler, "_is_exporting_flag", _ExportFlag),
         (torch.compiler, "_is_compiling_flag", _ExportFlag),
+        (torch.compiler, "is_exporting", _plain_answer),
+        (torch.compiler, "is_compiling", _plain_answer),
     ]
 )
