@@ -10,6 +10,7 @@ PIP_ARGS ?=
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 30
 BASE ?= 169c54f
+FAULTS_ARGS ?=
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -21,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-python test-clients bench-capture bench-onnx bench-generate bench-build fuzz tidy \
+.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-python test-clients test-faults bench-capture bench-onnx bench-generate bench-build fuzz tidy \
   support clean setup
 
 help:
@@ -35,6 +36,7 @@ help:
 	@echo "make test-torch     C++ tests of the rooms that need libtorch"
 	@echo "make test-python    pytest; one test: make test-python PYTEST_ARGS='-k name'"
 	@echo "make test-clients   what we write in onnxruntime-genai, transformers.js and a browser"
+	@echo "make test-faults    exports that are killed, meet full disks or each other: OUT is the old artifact or the new one"
 	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
@@ -124,6 +126,9 @@ test-python test-clients: export OMP_NUM_THREADS := 1
 test-python: setup build
 	$(PY) -m pytest -n $(JOBS) --dist worksteal --ignore=tests/clients $(PYTEST_ARGS)
 	$(call done,pytest)
+
+test-faults: setup build
+	OMP_NUM_THREADS=1 $(PY) tests/faults.py $(FAULTS_ARGS)
 
 test-clients: setup build $(CLIENTS)/.packages
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) tests/clients

@@ -18,10 +18,11 @@ install(TARGETS _modelport LIBRARY DESTINATION modelport COMPONENT python)
 
 # modelport._artifact looks into artifacts without torch: it takes pybind11's headers from there and links none of it.
 Python_add_library(_artifact MODULE WITH_SOABI
+  "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/folders.cc"
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/limits.cc"
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/module.cc"
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/errors.cc")
-target_link_libraries(_artifact PRIVATE modelport_backends_onnx modelport_flags Python::Module)
+target_link_libraries(_artifact PRIVATE modelport_driver modelport_flags Python::Module)
 target_include_directories(_artifact PRIVATE "${PROJECT_SOURCE_DIR}/python/modelport")
 target_include_directories(_artifact SYSTEM PRIVATE "${MODELPORT_TORCH_DIR}/include")
 target_compile_definitions(_artifact PRIVATE FMT_HEADER_ONLY=1 MODELPORT_TORCH_VERSION="${MODELPORT_TORCH_VERSION}")

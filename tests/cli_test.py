@@ -55,7 +55,7 @@ def test_an_export_is_checked_and_stands_in_its_folder(
     assert {row["size"] for row in data["check"]["rows"]} == {"example", "batch 1", "longer", "odd"}
     assert {"capture", "write", "check"} <= set(data["seconds"])
     assert sorted(os.listdir(tmp_path / "out")) == [
-        "config.json", *(["generation_config.json"] if name == "llama" else []),
+        ".modelport.json", "config.json", *(["generation_config.json"] if name == "llama" else []),
         "model.onnx", "model.onnx_data", "tokenizer_config.json",
     ]  # fmt: skip
     assert os.listdir(tmp_path) == ["out"]
@@ -272,7 +272,7 @@ def test_places_that_cannot_be_written_are_refused(bert: str, tmp_path: Path, ca
     assert "is a file" in refused(capsys, "export", "onnx", bert, file)
     assert "is a file" in refused(capsys, "export", "onnx", bert, file / "below")
     assert "is a folder" in refused(capsys, "export", "onnx", bert, tmp_path / "folder.onnx")
-    assert "nothing can be written to /proc" in refused(capsys, "export", "onnx", bert, "/proc/modelport/out")
+    assert "cannot write /proc" in refused(capsys, "export", "onnx", bert, "/proc/modelport/out")
     assert file.read_text() == "mine"
 
 

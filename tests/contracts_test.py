@@ -228,7 +228,7 @@ def test_transformers_js_finds_files_and_settings_where_it_looks(tmp_path: Path)
     (tmp_path / "config.json").write_text(json.dumps(before | {"of_the_checkpoint": 1}))
     write_contract("transformers.js", tmp_path, model.config, model.generation_config)
     assert sorted(contents(tmp_path)) == [
-        *("config.json", "generation_config.json", "onnx/model.onnx", "onnx/model.onnx_data"),
+        *(".modelport.json", "config.json", "generation_config.json", "onnx/model.onnx", "onnx/model.onnx_data"),
     ]
     config = read(tmp_path / "config.json")
     assert config["transformers.js_config"] == {
@@ -293,4 +293,4 @@ def test_the_command_line_puts_a_plain_model_where_transformers_js_looks(tmp_pat
     for _ in range(2):  # also over what is there
         assert main(["export", "onnx", str(folder), str(tmp_path / "out"), "-q", "--for", "transformers.js"]) == 0
     files = {"config.json", "tokenizer_config.json", "onnx/model.onnx", "onnx/model.onnx_data"}
-    assert set(contents(tmp_path / "out")) == files
+    assert set(contents(tmp_path / "out")) == {".modelport.json", *files}

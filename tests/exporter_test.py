@@ -101,7 +101,7 @@ def test_an_export_that_fails_leaves_the_old_file(llama: Any, tmp_path: Path) ->
     path.write_text("old")
     program = modelport.DynamoExporter().export(llama, inputs())
     with pytest.raises(modelport.ExportError):
-        program.save(tmp_path / "no such folder" / "llama.pt2")
+        program.save(path / "below a file.pt2")
     assert path.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["llama.pt2"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,21 @@ from .printable import shell_quote
 
 further_outputs = _artifact.further_outputs
 
+DECODERS = ("decoder_model_merged", "decoder_with_past_model", "model", "decoder_model")
+FEATURES = ("vision_encoder", "video_encoder", "audio_encoder", "speech_encoder", "image_encoder")
+ENCODER, EMBEDDING = "encoder_model", "embed_tokens"
+# What a reader takes for parts of the model of a folder. They do not outlive it: with another model they would be taken
+# for parts of that. Models by their names without .onnx, and what clients read of them.
+PARTS = (*DECODERS, *FEATURES, ENCODER, EMBEDDING, "genai_config.json", "audio_processor_config.json")
+EXPORT_AGAIN = "export it again: modelport export onnx MODEL OUT"
+_FRESH = re.compile("-[0-9a-f]{8}$")  # of weights while the files of a model are replaced
+
 
 def find_models(path: str | os.PathLike[str]) -> list[Path]:
     """The `.onnx` files that a path stands for: itself, or those of a folder or of its `onnx` folder."""
     path = Path(path)
+    if path.exists() and _artifact.is_half_replaced(os.fspath(path)):
+        raise problem("E0103", f"{path}: an export into this folder was killed, or is not done", EXPORT_AGAIN)
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -133,6 +145,26 @@ class Artifact:
             state = data_state(self.path, name, end)
             rows.append({"file": name, "bytes": size, "state": state})
         return rows
+
+    def refuse_other_weights(self) -> None:
+        """Raises where the weights outside the file are not all there, or are files of a checkpoint that changed."""
+        rows = self.weight_files()
+        if lost := [row for row in rows if row["state"] != "whole"]:
+            what = ", ".join(f"{row['file']} is {row['state']}" for row in lost)
+            way = "copy the whole folder: weights lie beside the model"
+            raise problem("E0103", f"{self.path}: of its weights, {what}", way, EXPORT_AGAIN)
+        linked = self._json("modelport.linked", {}, lambda value: isinstance(value, str))
+        for name in (row["file"] for row in rows):
+            before = linked.get(_FRESH.sub("", name)) or linked.get(name)
+            file = self.path.parent / name
+            if before is not None and not _artifact.is_unchanged(os.fspath(file), before):
+                raise problem(
+                    "E0103",
+                    f"{self.path} points into a checkpoint that was overwritten: {file} has other contents than at the "
+                    "export",
+                    f"{EXPORT_AGAIN} --weights link",
+                    "keep the weights apart from the checkpoint: --weights copy",
+                )
 
 
 def data_state(model: Path, name: str, end: int = 0) -> str:

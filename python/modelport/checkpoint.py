@@ -59,6 +59,14 @@ class Checkpoint:
             for name, file, offset, nbytes, dtype, shape in rows
         }
         self._maps: dict[str, mmap.mmap] = {}
+        self._opened = {file: _state(file) for file in dict.fromkeys(t.file for t in self.tensors.values())}
+
+    def refuse_changed(self) -> None:
+        """Raises where a file was written to since it was opened: what was read of it may be of two checkpoints."""
+        changed = [file for file, state in self._opened.items() if _state(file) != state]
+        if changed:
+            what = f"{changed[0]} changed while it was read"
+            raise problem("E0103", what, "export again when nothing writes to the checkpoint any more")
 
     def tensor(self, name: str) -> torch.Tensor:
         """The tensor in the file's own memory. What is written to it stays in this process."""
@@ -100,6 +108,14 @@ class Checkpoint:
             with open(file, "rb") as opened:
                 self._maps[file] = private_memory(opened.fileno(), os.fstat(opened.fileno()).st_size)
         return self._maps[file]
+
+
+def _state(file: str) -> tuple[int, ...] | None:
+    try:
+        now = os.stat(file)
+    except OSError:
+        return None
+    return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
 
 
 def private_memory(file: int, size: int) -> mmap.mmap:

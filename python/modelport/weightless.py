@@ -260,7 +260,7 @@ class WeightsOfPart:
 
     def __init__(self, weights: WeightsOnDisk, module: torch.nn.Module):
         self._whole = weights
-        self.folder = weights.folder
+        self.folder, self.checkpoint = weights.folder, weights.checkpoint
         known = {id(tensor): name for name, tensor in weights.model.state_dict(keep_vars=True).items()}
         names = {name: known.get(id(tensor)) for name, tensor in module.state_dict(keep_vars=True).items()}
         self.sources = {name: weights.sources[own] for name, own in names.items() if own in weights.sources}
@@ -359,6 +359,11 @@ class CapturedOnDisk(CapturedUnfilled):
     def weight_files(self) -> dict[str, StoredTensor]:
         """For each weight of the graph that is stored as it is used: the file and the place in it."""
         return {name: s.as_stored for name, s in self._sources().items() if s.as_stored is not None}
+
+    def refuse_changed(self) -> None:
+        """Raises where the files are not those that were opened any more."""
+        if self._weights is not None:
+            self._weights.checkpoint.refuse_changed()
 
     def converted_weights(self) -> dict[str, Source]:
         """The weights that are made of stored tensors: which ones, and by which steps."""

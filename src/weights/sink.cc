@@ -14,9 +14,8 @@
 #include "base/error.h"
 
 namespace modelport::weights {
-namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& path, int error) {
+void fail_to_write(const std::filesystem::path& path, int error) {
   Diagnostic d;
   d.code = Code::bad_file;
   d.what =
@@ -38,6 +37,8 @@ namespace {
   }
   throw ExportError(std::move(d));
 }
+
+namespace {
 
 /// Unique in this process and among processes, in the same folder so that rename() is atomic.
 std::filesystem::path name_beside(const std::filesystem::path& path) {
@@ -64,7 +65,7 @@ AtomicFile::AtomicFile(std::filesystem::path path)
     : path_(std::move(path)), beside_(name_beside(path_)), fd_(open_nameless(path_)) {
   if (fd_ >= 0) return;
   fd_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd_ < 0) fail(path_, errno);
+  if (fd_ < 0) fail_to_write(path_, errno);
   named_ = true;
 }
 
@@ -79,7 +80,7 @@ void AtomicFile::append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t done = ::write(fd_, bytes.data(), std::min(bytes.size(), kMostAtOnce));
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail(path_, errno);
+    if (done < 0) fail_to_write(path_, errno);
     bytes = bytes.subspan(static_cast<std::size_t>(done));
   }
 }
@@ -87,24 +88,25 @@ void AtomicFile::append(std::span<const std::byte> bytes) {
 void AtomicFile::finish() {
   if (finished_) return;
   finished_ = true;
-  // No fsync: the promise is about failing exports, killed processes and full disks, not power
-  // cuts. Network file systems report a full disk only when a file is closed; they have no
-  // nameless files, which end when they are closed.
-  if (named_ && ::close(std::exchange(fd_, -1)) != 0) fail(path_, errno);
+  // No fsync: a failed write or a killed process leaves no half file without it. Against power cuts
+  // the driver waits for the disk, once for all files of an artifact.
+  // Network file systems report a full disk only when a file is closed; they have no nameless
+  // files, which end when they are closed.
+  if (named_ && ::close(std::exchange(fd_, -1)) != 0) fail_to_write(path_, errno);
 }
 
 void AtomicFile::give_name() {
   const std::string open_file = fmt::format("/proc/self/fd/{}", fd_);
   if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, beside_.c_str(), AT_SYMLINK_FOLLOW) != 0)
-    fail(path_, errno);
+    fail_to_write(path_, errno);
   named_ = true;
-  if (::close(std::exchange(fd_, -1)) != 0) fail(path_, errno);
+  if (::close(std::exchange(fd_, -1)) != 0) fail_to_write(path_, errno);
 }
 
 void AtomicFile::commit() {
   finish();
   if (!named_) give_name();
-  if (::rename(beside_.c_str(), path_.c_str()) != 0) fail(path_, errno);
+  if (::rename(beside_.c_str(), path_.c_str()) != 0) fail_to_write(path_, errno);
   named_ = false;
 }
 

@@ -11,6 +11,9 @@
 
 namespace modelport::weights {
 
+/// Throws what the system refused as an error for the user, by its number (errno).
+[[noreturn]] void fail_to_write(const std::filesystem::path& path, int error);
+
 class Sink {
  public:
   virtual ~Sink() = default;

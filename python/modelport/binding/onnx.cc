@@ -116,6 +116,7 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
   options.weights_as_inputs = py::cast<bool>(given["weights_as_inputs"]);
   options.transpose_weights = py::cast<bool>(given["transpose_weights"]);
   options.data_suffix = py::cast<std::string>(given["data_suffix"]);
+  options.home = py::cast<std::string>(given["home"]);
   options.producer_version = py::cast<std::string>(given["producer_version"]);
   options.metadata = py::cast<std::vector<std::pair<std::string, std::string>>>(given["metadata"]);
   return options;

@@ -115,7 +115,9 @@ def _as_file(artifact: Any) -> Iterator[tuple[Path, Any]]:
         yield find_model(artifact), None
     elif hasattr(artifact, "captured") and hasattr(artifact, "save"):
         with tempfile.TemporaryDirectory() as folder:
-            yield artifact.save(Path(folder) / "model.onnx"), artifact
+            path = Path(folder) / "model.onnx"
+            artifact.write(path)
+            yield path, artifact
     else:
         raise problem(
             "E0301", f"a {type(artifact).__name__} is no artifact", "pass a path, or what OnnxExporter().export gives"

@@ -37,10 +37,7 @@ class Runner:
         self.artifact = artifact
         self._names = dict(names or {})
         self.inputs = artifact.inputs
-        lost = [row for row in artifact.weight_files() if row["state"] != "whole"]
-        if lost:
-            rows = ", ".join(f"{row['file']} is {row['state']}" for row in lost)
-            raise problem("E0103", f"{artifact.path}: of its weights, {rows}", "export it again")
+        artifact.refuse_other_weights()
         try:
             self._call = CallLimits(artifact.limits)
             self.session = session_with_outputs(artifact.path, self._call.check_outputs)

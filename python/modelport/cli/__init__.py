@@ -6,11 +6,12 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from ..errors import ExportError
 from ..printable import printable
 from .arguments import parser
-from .console import Console
+from .console import Console, Unsaid
 
 OK, INTERNAL, USER, INTERRUPTED = 0, 1, 2, 130
 
@@ -28,22 +29,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _leave(code: int) -> None:
     """Ends the process without taking its modules apart one by one, which takes a while after torch was imported."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    args = parser().parse_args(argv)
-    console = Console(quiet=args.quiet, as_json=args.json)
     try:
-        return OK if args.run(args, console) else USER
-    except KeyboardInterrupt:
-        console.error("interrupted; what was there before is still there")
-        return INTERRUPTED
+        args = parser().parse_args(argv)
+        return _done(argv, args, Console(quiet=args.quiet, as_json=args.json))
     except BrokenPipeError:  # the reader of our output has gone, as in `modelport inspect model.onnx | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except Unsaid as error:
+        print(f"error: the result could not be printed: {error}", file=sys.stderr)
+        return USER
+
+
+def _done(argv: Sequence[str] | None, args: Any, console: Console) -> int:
+    try:
+        return OK if args.run(args, console) else USER
+    except (BrokenPipeError, Unsaid):
+        raise
+    except KeyboardInterrupt:
+        console.error("interrupted; what was there before is still there")
+        return INTERRUPTED
     except ExportError as error:
         console.failure(error)
         return USER

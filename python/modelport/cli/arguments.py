@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from importlib import import_module
 from typing import Any
 
 from ..errors import problem
+from .console import say
 
 _MODEL = """modelport turns Hugging Face models into programs that other runtimes run.
 
@@ -61,7 +63,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "
 
 
 def parser() -> argparse.ArgumentParser:
-    top = _parser(argparse.ArgumentParser, prog="modelport", description=_MODEL)
+    top = _parser(_Parser, prog="modelport", description=_MODEL)
     top.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     export = commands.add_parser("export", help="turn a model into an artifact")
@@ -77,11 +79,20 @@ def _parser(make: Any, *args: Any, **settings: Any) -> Any:
     return make(*args, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
 
 
+class _Parser(argparse.ArgumentParser):
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """argparse says nothing of help that could not be printed."""
+        if message and file is sys.stdout:
+            say(message, end="")
+        else:
+            super()._print_message(message, file)
+
+
 class _Version(argparse.Action):
     def __call__(self, parser: Any, *_: Any) -> None:
         from importlib.metadata import version
 
-        print(f"modelport {version('modelport')}")
+        say(f"modelport {version('modelport')}")
         parser.exit()
 
 

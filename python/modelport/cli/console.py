@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,20 @@ from ..errors import ExportError
 from ..printable import printable
 
 _PATIENCE = 1.0  # seconds without a word
+
+
+class Unsaid(Exception):
+    """What the command was called for could not be printed, as on a full disk."""
+
+
+def say(text: str, end: str = "\n") -> None:
+    """To stdout, now: what stays in a buffer until the process ends may never arrive, and nobody would hear of it."""
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unsaid(error.strerror or str(error)) from error
 
 
 class Console:
@@ -26,9 +40,9 @@ class Console:
     def result(self, text: str, data: dict[str, Any]) -> None:
         """What the command was called for; JSON is printed even when quiet."""
         if self.as_json:
-            print(json.dumps(data, indent=2))
+            say(json.dumps(data, indent=2))
         elif not self.quiet:
-            print(printable(text))
+            say(printable(text))
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -39,9 +53,10 @@ class Console:
         print(f"error: {printable(text)}", file=sys.stderr)
 
     def failure(self, error: ExportError) -> None:
-        if self.as_json:
-            print(json.dumps({"ok": False, "errors": error.diagnostics}, indent=2))
         print(error, file=sys.stderr)
+        if self.as_json:
+            with suppress(BrokenPipeError, Unsaid):  # the exit code tells, too
+                say(json.dumps({"ok": False, "errors": error.diagnostics}, indent=2))
 
     @contextmanager
     def stage(self, name: str, done: Callable[[], int] | None = None, total: int = 0) -> Iterator[None]:

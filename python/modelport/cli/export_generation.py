@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..artifact import Artifact
 from ..errors import ExportError
 from ..printable import python_text, shell_quote
+from ..staging import Staging
 from .companions import copy_companions, write_contract
 from .console import Console
 from .inspect_artifact import limit_lines, linked_text, size_text
-from .staging import Staging
 
 
 def wanted(args: Any, loading: Any) -> bool:
@@ -36,7 +38,7 @@ def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging
     parts = _exported(args, console, loading, model, config)
     total = sum(t.nbytes for part in parts.values() for t in part.captured.unread_program.weights().values())
     with console.stage("write", staging.written, total):
-        parts.save(staging.folder)
+        parts.write(staging.folder)
         copy_companions(loading.folder, staging.folder)
     report = None
     if not args.no_check:
@@ -45,8 +47,10 @@ def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging
     refuse_difference(console, report)
     if args.client:  # after the check: a client may divide the model as only it can run it
         _fit_client(args.client, console, loading, model, config, staging.folder)
+    tell = _telling(args, console, parts, staging, report)
+    loading.checkpoint.refuse_changed()
     staging.commit()
-    _tell(args, console, parts, staging.target, report)
+    tell()
     return True
 
 
@@ -82,9 +86,11 @@ def _check(args: Any, model: Any, inputs: Any, folder: Path) -> Any:
     return compare_generation(load(folder), model, prompts_for(model, inputs), args.atol, args.out)
 
 
-def _tell(args: Any, console: Console, parts: Any, folder: Path, report: Any) -> None:
+def _telling(args: Any, console: Console, parts: Any, staging: Staging, report: Any) -> Callable[[], None]:
+    """What to say at the end, of files that are ours until then: other exports may follow."""
+    folder, target = staging.folder, staging.target
     files = sorted(path for path in folder.rglob("*.onnx*") if path.is_file())
-    sizes = {str(file): file.stat().st_size for file in files}
+    sizes = {str(target / file.relative_to(folder)): file.stat().st_size for file in files}
     graphs = {file.stem: Artifact(file) for file in files if file.suffix == ".onnx"}
     nodes = {name: sum(graph.summary["operators"].values()) for name, graph in graphs.items()}
     lines = [] if report is None else [str(report)]
@@ -94,7 +100,7 @@ def _tell(args: Any, console: Console, parts: Any, folder: Path, report: Any) ->
     if report is None:
         lines.append("what it generates was not compared with the model")
     lines += limit_lines(graphs.values())
-    lines.append(f"{console.timings()}\ntry it: {_way_to_try(folder, parts.model)}")
+    lines.append(f"{console.timings()}\ntry it: {_way_to_try(folder, target, parts.model)}")
     data = {
         "ok": True,
         "files": sizes,
@@ -106,23 +112,23 @@ def _tell(args: Any, console: Console, parts: Any, folder: Path, report: Any) ->
         "notes": console.notes,
         "check": None if report is None else report.to_dict(),
     }
-    console.result("\n".join(lines), data)
+    return functools.partial(console.result, "\n".join(lines), data)
 
 
-def _way_to_try(folder: Path, model: Any) -> str:
-    """Something that works with what the folder has."""
+def _way_to_try(folder: Path, target: Path, model: Any) -> str:
+    """Something that works with what the folder has, at the place that it will have."""
     from ..running.folder import open_folder
     from ..running.prompt import reads_media, reads_text
 
     try:
         features = open_folder(folder).features
     except ExportError:  # only the client runs it
-        return f"onnxruntime_genai.Model({python_text(folder)}) in Python, see docs/clients.md"
+        return f"onnxruntime_genai.Model({python_text(target)}) in Python, see docs/clients.md"
     read = model.main_input_name
     flag = "--audio FILE" if "audio_encoder" in features else "--image FILE"
     if not reads_text(folder) or (read != "input_ids" and not reads_media(folder)):
-        return f"modelport.load({python_text(folder)}).generate({read}) in Python"
+        return f"modelport.load({python_text(target)}).generate({read}) in Python"
     if read != "input_ids":
-        return f"modelport run {shell_quote(folder)} {'--image' if read.startswith('pixel') else '--audio'} FILE"
+        return f"modelport run {shell_quote(target)} {'--image' if read.startswith('pixel') else '--audio'} FILE"
     media = f" {flag}" if features and reads_media(folder) else ""
-    return f'modelport run {shell_quote(folder)} "..."{media}'
+    return f'modelport run {shell_quote(target)} "..."{media}'

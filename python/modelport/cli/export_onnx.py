@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import glob
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +14,13 @@ from typing import Any
 from ..artifact import Artifact
 from ..errors import problem
 from ..printable import printable
+from ..staging import Staging
 from . import export_generation
 from .companions import copy_companions, write_contract
-from .console import Console, note_code
+from .console import Console, note_code, say
 from .inspect_artifact import limit_lines, linked_text, size_text
 from .interrupt import interruptible
 from .quick_imports import import_quickly
-from .staging import Staging
 
 
 def run(args: Any, console: Console) -> bool:
@@ -40,8 +43,8 @@ def run(args: Any, console: Console) -> bool:
         program = _program(console, loading, config)
         total = sum(t.nbytes for t in program.captured.unread_program.weights().values())
         with console.stage("write", staging.written, total):
-            program.save(staging.folder / staging.name)
-            if not staging.single:
+            program.write(staging.folder / staging.name)
+            if not staging.is_file:
                 copy_companions(folder, staging.folder)
         report = None
         if not args.no_check:
@@ -50,8 +53,11 @@ def run(args: Any, console: Console) -> bool:
         refuse_difference(console, report)
         if args.client:
             write_contract(args.client, console, staging.folder, loading.config)
-        files = _commit(args, program, staging)
-    _tell(console, args, program, files, report)
+        _point_from_home(args, program, staging)
+        written = _written(args, program, staging)
+        loading.checkpoint.refuse_changed()
+        staging.commit()
+    _tell(console, program, written, report)
     return True
 
 
@@ -60,7 +66,7 @@ def refuse_difference(console: Console, report: Any) -> None:
     if report is None or report.ok:
         return
     if not console.quiet and not console.as_json:
-        print(printable(str(report)))
+        say(printable(str(report)))
     raise report.error()
 
 
@@ -124,34 +130,49 @@ def _check(args: Any, program: Any, staging: Staging, loading: Any) -> Any:
     return compare(Request(artifact, loading.model(), loading.inputs, args.atol, program), args.out)
 
 
-def _commit(args: Any, program: Any, staging: Staging) -> list[Path]:
-    if args.weights == "link" and not staging.beside:
-        # Paths into the checkpoint are relative, and this folder was not where the file goes.
-        program.save(staging.target / staging.name)
-        return list(program.files)
+def _point_from_home(args: Any, program: Any, staging: Staging) -> None:
+    """Weights that lie where the model will be need no second name there; the check needed one."""
+    folder = Path(os.path.realpath(staging.target))
+    if args.weights != "link" or not Path(os.path.realpath(args.model)).is_relative_to(folder):
+        return
+    model = staging.folder / staging.name
+    for link in staging.folder.glob(f"{glob.escape(model.name)}_data*"):
+        link.unlink()
+    program.write(model, home=staging.target)
+
+
+@dataclasses.dataclass
+class _Written:
+    """What there is to tell, as long as it is ours: other exports may follow."""
+
+    sizes: dict[str, int]
+    nodes: int
+    stay: str
+    limits: list[str]
+
+
+def _written(args: Any, program: Any, staging: Staging) -> _Written:
     # A client may want them in a folder below.
-    places = [next(staging.folder.rglob(file.name)).relative_to(staging.folder) for file in program.files]
-    staging.commit()
-    return [staging.target / place for place in places]
-
-
-def _tell(console: Console, args: Any, program: Any, files: list[Path], report: Any) -> None:
+    files = [next(staging.folder.rglob(glob.escape(file.name))) for file in program.files]
+    sizes = {str(staging.target / file.relative_to(staging.folder)): file.stat().st_size for file in files}
     graph = Artifact(files[0])
-    nodes = sum(graph.summary["operators"].values())
-    sizes = {str(file): file.stat().st_size for file in files}
-    lines = [] if report is None else [str(report)]
-    written = " + ".join(f"{name} ({size_text(size)})" for name, size in sizes.items())
     stay = linked_text([graph]) if args.weights == "link" else ""
-    lines.append(f"wrote {written}, opset {program.opset}, {nodes} nodes{stay}")
+    return _Written(sizes, sum(graph.summary["operators"].values()), stay, limit_lines([graph]))
+
+
+def _tell(console: Console, program: Any, told: _Written, report: Any) -> None:
+    lines = [] if report is None else [str(report)]
+    written = " + ".join(f"{name} ({size_text(size)})" for name, size in told.sizes.items())
+    lines.append(f"wrote {written}, opset {program.opset}, {told.nodes} nodes{told.stay}")
     if report is None:
         lines.append("the values were not compared with the model's")
-    lines += limit_lines([graph])
+    lines += told.limits
     lines.append(console.timings())
     data = {
         "ok": True,
-        "files": sizes,
+        "files": told.sizes,
         "opset": program.opset,
-        "nodes": nodes,
+        "nodes": told.nodes,
         "inputs": program.input_names,
         "outputs": program.output_names,
         "limits": program.limits.words,

@@ -14,8 +14,9 @@ _GRACE = 1.0  # seconds in which Python itself may end the command
 
 
 @contextmanager
-def interruptible(discard: Callable[[], None]) -> Iterator[None]:
-    """Within it, an interrupt that Python does not get to handle ends the process with 130, after `discard`.
+def interruptible(discard: Callable[[], bool]) -> Iterator[None]:
+    """Within it, an interrupt that Python does not get to handle ends the process with 130, after `discard`, which says
+    whether there was something to discard.
 
     Python raises KeyboardInterrupt when the call that is running returns; but the handler in C writes to a pipe at
     once, and a thread reads it."""
@@ -38,13 +39,13 @@ def interruptible(discard: Callable[[], None]) -> Iterator[None]:
         os.close(reader)
 
 
-def _watch(reader: int, over: threading.Event, discard: Callable[[], None]) -> None:
+def _watch(reader: int, over: threading.Event, discard: Callable[[], bool]) -> None:
     while True:
         signals = os.read(reader, 16)
         if not signals:
             return
         if signal.SIGINT in signals and not over.wait(_GRACE):
-            print("\nerror: interrupted; what was there before is still there", file=sys.stderr, flush=True)
-            discard()
+            was = "what was there before is still there" if discard() else "the new artifact has taken its place"
+            print(f"\nerror: interrupted; {was}", file=sys.stderr, flush=True)
             os._exit(130)
         time.sleep(0)

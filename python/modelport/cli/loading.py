@@ -27,7 +27,7 @@ class Loading:
         self.args, self.folder = args, folder
         self.dtype = float_dtype(args.dtype)
         self.written = read_config(folder)
-        Checkpoint(folder)  # refuses pickles and broken files, with a way out
+        self.checkpoint = Checkpoint(folder)  # refuses pickles and broken files, with a way out
         # Code that lies in the folder runs only where the user said so.
         self.remote = bool(args.trust_remote_code and self.written.get("auto_map"))
         self._model: Any = None

@@ -11,7 +11,7 @@ from ..errors import problem
 from ..printable import printable
 from ..running.folder import open_folder
 from ..running.media import read_image, read_sound
-from .console import Console, note_code
+from .console import Console, note_code, say
 from .quick_imports import import_quickly
 
 # Weights that onnxruntime rearranges when it loads them make prompts faster to read, by a fifth, and steps not at all:
@@ -137,7 +137,7 @@ def _generated(
     new = ids if model.config.is_encoder_decoder else ids[result.prompt_tokens :]
     result.new_tokens, result.text = len(new), reader.tokenizer.decode(new, skip_special_tokens=True)
     if not console.as_json:
-        print(_shown(result.text), flush=True)
+        say(_shown(result.text))
     return result
 
 
@@ -159,7 +159,7 @@ def _streamer(tokenizer: Any, result: _Result, console: Console) -> Any:
         def on_finalized_text(self, text: str, stream_end: bool = False) -> None:
             result.text += text
             if not console.as_json:
-                print(_shown(text), end="\n" if stream_end else "", flush=True)
+                say(_shown(text), end="\n" if stream_end else "")
 
     return Words(tokenizer, skip_prompt=True, skip_special_tokens=True)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..artifact import PARTS
 from ..errors import problem
+from ..staging import Staging
 
 _MODULES: Mapping[str, str] = {"genai": "genai", "transformers.js": "transformers_js"}
 CLIENTS = tuple(_MODULES)
@@ -41,32 +42,24 @@ def export_for_client(
     refuse_unknown(client, model.config, type(model).__name__)
     parts = OnnxExporter().export_for_generation(model, dict(inputs), config, generation_config)
     rename_parts(client, parts)
-    with _beside(Path(folder)) as staged:
-        parts.save(staged)
-        _link_others(Path(folder), staged)
-        rewrite_parts(client, staged, model, inputs, config)
-        return write_contract(client, staged, model.config, generation_config or model.generation_config)
-
-
-@contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
-    """What is made in this place comes into the folder at the end, and not at all after an error."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as name:
-        staged = Path(name)
-        yield staged
-        made = [file for file in staged.rglob("*") if file.is_file() and not file.is_symlink()]
-        for file in made:
-            target = folder / file.relative_to(staged)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(file, target)
+    with Staging(folder, is_file=False) as staging:
+        parts.write(staging.folder)
+        _link_others(staging.target, staging.folder)
+        rewrite_parts(client, staging.folder, model, inputs, config)
+        notes = write_contract(client, staging.folder, model.config, generation_config or model.generation_config)
+        staging.commit()
+    return notes
 
 
 def _link_others(folder: Path, staged: Path) -> None:
     """Tokenizers and the like, which a client's module looks for beside the graphs."""
-    for file in folder.glob("*"):
-        if file.is_file() and ".onnx" not in file.suffix and not (staged / file.name).exists():
-            (staged / file.name).symlink_to(file.resolve())
+    for file in folder.glob("[!.]*"):
+        ours = ".onnx" in file.suffix or file.name in PARTS
+        if file.is_file() and not ours and not (staged / file.name).exists():
+            try:
+                os.link(file, staged / file.name)
+            except OSError:  # not every file system has links
+                shutil.copy2(file, staged / file.name)
 
 
 def rename_parts(client: str, parts: Any) -> None:

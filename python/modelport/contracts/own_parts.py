@@ -37,7 +37,7 @@ def write_programs(layout: Layout, programs: Mapping[str, Any]) -> None:
         graph = layout.graphs[name]
         before = {layout.folder / weights for weights in graph.weight_files}
         program.captured.origin = graph.origin | (getattr(program.captured, "origin", None) or {})
-        program.save(graph.file)
+        program.write(graph.file)
         for stale in before - set(program.files):
             stale.unlink()
     vars(layout).pop("graphs", None)  # they are read again

@@ -17,6 +17,7 @@ from .. import core
 from ..captured import Captured
 from ..capturing import capture
 from ..errors import problem
+from ..staging import Staging
 from ..structure import Flat
 from .base import HfExporter
 from .configs import DynamoConfig
@@ -60,13 +61,17 @@ class ExportedProgram:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the `.pt2` archive; what was at `path` stays whole if that fails."""
-        write_pt2(self.captured, path)
+        with Staging(path, is_file=True) as staging:
+            write_pt2(self.captured, staging.folder / staging.name)
+            staging.commit()
         return Path(path)
 
     @functools.cached_property
     def torch_program(self) -> torch.export.ExportedProgram:
         with tempfile.TemporaryDirectory() as folder:
-            return torch.export.load(self.save(Path(folder) / "model.pt2"))
+            path = Path(folder) / "model.pt2"
+            write_pt2(self.captured, path)
+            return torch.export.load(path)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "captured":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import inspect
+import json
 import os
 import warnings
 from collections.abc import Mapping, MutableMapping
@@ -20,6 +21,7 @@ from ..capturing import capture
 from ..dtypes import float_dtype, short_name
 from ..errors import problem
 from ..limits import CallLimits, Limits, check_frozen
+from ..staging import Staging
 from ..structure import flatten
 from ..unfilled import CapturedUnfilled, Streams
 from ..weightless import CapturedOnDisk, WeightsOnDisk, open_model
@@ -256,18 +258,30 @@ class OnnxProgram:
     def save(self, path: str | os.PathLike[str], **changes: Any) -> Path:
         """Writes the model, and its weights beside it unless the config says otherwise. What was at `path` stays whole
         if that fails. `changes` are fields of OnnxConfig that concern writing."""
-        path = Path(path)
+        with Staging(path, is_file=True) as staging:
+            self.write(staging.folder / staging.name, home=staging.target, **changes)
+            own = tuple(file.name for file in self.files)
+            self.files = [file for file in staging.commit() if file.name.startswith(own)]
+        return Path(path)
+
+    def write(self, path: Path, home: Path | None = None, **changes: Any) -> None:
+        """As `save`, into a folder that is nobody's yet: Staging gives it its place. `home` is the folder that the
+        file will be in, if it has to point from there."""
         writing = self._writing(None, **changes)
         streams = self._streams(writing["weights"])
         as_stored = writing["weights"] == "linked"
         graph = self.graph if as_stored == (self.config.weights == "link") else self._lowered(keep_weights=as_stored)
         stored = self.captured.weight_files() if as_stored else {}
-        with linked({name: (s.file, s.offset) for name, s in stored.items()}, path) as links:
+        with linked({name: (s.file, s.offset) for name, s in stored.items()}, path, home) as (links, prints):
             places = streams.places | {name: (*place, stored[name].dtype) for name, place in links.items()}
+            if prints:
+                writing["metadata"].append(("modelport.linked", json.dumps(prints, sort_keys=True)))
+                writing["home"] = os.path.realpath(home or path.parent)
             files, losses = graph.write(os.fspath(path), writing, places, streams.made)
+        if isinstance(self.captured, CapturedOnDisk):
+            self.captured.refuse_changed()
         self.files = [Path(file) for file in files]
         warn_of_overflows({name: (over, to) for name, _, to, over, _ in losses if over})
-        return path
 
     def _streams(self, layout: str) -> Streams:
         """Where the weights are that have no contents in memory, to be read and converted as they are written."""
@@ -300,6 +314,7 @@ class OnnxProgram:
             "data_suffix": "_data",
             "producer_version": importlib.metadata.version("modelport"),
             "metadata": self.metadata(),
+            "home": "",
         }
 
     def metadata(self) -> list[tuple[str, str]]:
@@ -307,7 +322,7 @@ class OnnxProgram:
         rows = [("modelport.limits", self._limits_json())]
         source = getattr(self.captured, "source", None)
         if source:
-            rows.append(("modelport.source", os.fspath(source)))
+            rows.append(("modelport.source", os.path.abspath(source)))
         # How the model was made of it, for a check that makes it again.
         rows += [(f"modelport.{key}", value) for key, value in getattr(self.captured, "origin", {}).items()]
         return rows

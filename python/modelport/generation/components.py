@@ -16,6 +16,7 @@ from transformers.generation.utils import ALL_CACHE_NAMES
 from ..capturing import refuse_training
 from ..errors import ExportError, problem
 from ..model_locks import only_user
+from ..staging import Staging
 from ..structure import flatten, unflatten
 from .caches import masks_know_the_past
 from .continuing import CALLS, PAST, STATE, Example, continuing, without_flags
@@ -58,16 +59,21 @@ class Components(dict[str, Any]):
         self.model = model
 
     def save(self, folder: str | os.PathLike[str], **changes: Any) -> Path:
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        """Parts of another model that are there go; what was there stays whole if this fails."""
+        with Staging(folder, is_file=False) as staging:
+            self.write(staging.folder, **changes)
+            staging.commit()
+        return Path(folder)
+
+    def write(self, folder: Path, **changes: Any) -> None:
+        """As `save`, into a folder that is nobody's yet."""
         for name, program in self.items():
-            program.save(folder / f"{name}.onnx", **changes)
+            program.write(folder / f"{name}.onnx", **changes)
         config = copy.deepcopy(self.model.config)
         config.architectures = [type(self.model).__name__]
         config.save_pretrained(folder)
         if getattr(self.model, "generation_config", None) is not None:
             self.model.generation_config.save_pretrained(folder)
-        return folder
 
 
 def components_for_generation(

@@ -7,14 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..artifact import Artifact, find_models
+from ..artifact import DECODERS, EMBEDDING, ENCODER, EXPORT_AGAIN, FEATURES, Artifact, find_models
 from ..errors import problem
 from ..json_text import parse_json
 from ..printable import python_text
-
-_DECODERS = ("decoder_model_merged", "decoder_with_past_model", "model", "decoder_model")
-_FEATURES = ("vision_encoder", "video_encoder", "audio_encoder", "speech_encoder", "image_encoder")
-_AGAIN = "export it again: modelport export onnx MODEL OUT"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +22,7 @@ class Folder:
     @property
     def decoder(self) -> str | None:
         """The file that gives the next token; in the folder of a model that does no such thing, its only file."""
-        return next((name for name in _DECODERS if name in self.files), None)
+        return next((name for name in DECODERS if name in self.files), None)
 
     @property
     def prefill(self) -> str | None:
@@ -35,15 +31,15 @@ class Folder:
 
     @property
     def encoder(self) -> str | None:
-        return "encoder_model" if "encoder_model" in self.files else None
+        return ENCODER if ENCODER in self.files else None
 
     @property
     def embedding(self) -> str | None:
-        return "embed_tokens" if "embed_tokens" in self.files else None
+        return EMBEDDING if EMBEDDING in self.files else None
 
     @property
     def features(self) -> list[str]:
-        return [name for name in _FEATURES if name in self.files]
+        return [name for name in FEATURES if name in self.files]
 
     @property
     def in_parts(self) -> bool:
@@ -81,7 +77,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     _check_parts(folder)
     _refuse_of_genai(folder)
     for role in folder.used():
-        _check_weights(folder.files[role])
+        Artifact(folder.files[role]).refuse_other_weights()
     return folder
 
 
@@ -95,7 +91,7 @@ def _check_parts(folder: Folder) -> None:
         lacks = "encoder_model.onnx"
     if lacks is not None:
         have = ", ".join(sorted(file.name for file in folder.files.values()))
-        raise problem("E0103", f"{folder.path}: {lacks} is missing beside {have}", _AGAIN)
+        raise problem("E0103", f"{folder.path}: {lacks} is missing beside {have}", EXPORT_AGAIN)
 
 
 def _refuse_of_genai(folder: Folder) -> None:
@@ -112,15 +108,6 @@ def _refuse_of_genai(folder: Folder) -> None:
         )
 
 
-def _check_weights(file: Path) -> None:
-    lost = [row for row in Artifact(file).weight_files() if row["state"] != "whole"]
-    if lost:
-        rows = ", ".join(f"{row['file']} is {row['state']}" for row in lost)
-        raise problem(
-            "E0103", f"{file}: of its weights, {rows}", "copy the whole folder: weights lie beside the model", _AGAIN
-        )
-
-
 def _config(folder: Path) -> dict[str, Any] | None:
     path = folder / "config.json"
     try:
@@ -128,7 +115,7 @@ def _config(folder: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise problem("E0103", f"{path}: {error}", _AGAIN) from error
+        raise problem("E0103", f"{path}: {error}", EXPORT_AGAIN) from error
     if not isinstance(config, dict):
-        raise problem("E0103", f"{path}: not a JSON object", _AGAIN)
+        raise problem("E0103", f"{path}: not a JSON object", EXPORT_AGAIN)
     return config

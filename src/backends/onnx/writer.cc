@@ -197,15 +197,24 @@ std::deque<weights::AtomicFile> write_beside(FileParts& parts, const OnnxOptions
   return files;
 }
 
-void link_weights(FileParts& parts, const std::filesystem::path& folder) {
+/// As the model will see them: files beside it move with it, others stay.
+std::string seen_from(const std::filesystem::path& folder, const std::filesystem::path& home,
+                      const std::filesystem::path& file) {
+  const std::filesystem::path beside = file.lexically_relative(folder);
+  const bool moves = !beside.empty() && *beside.begin() != "..";
+  return (moves ? beside : std::filesystem::proximate(file, home)).generic_string();
+}
+
+void link_weights(FileParts& parts, const OnnxOptions& options,
+                  const std::filesystem::path& folder) {
+  const std::filesystem::path& home = options.home.empty() ? folder : options.home;
   for (std::size_t i = 0; i < parts.initializers().size(); ++i) {
     const Initializer& initializer = parts.initializers()[i];
     const weights::Weight* weight = initializer.weight;
     const bool as_it_is = weight != nullptr && weight->file && !initializer.transposed &&
                           weight->dtype == initializer.dtype;
     if (!as_it_is) continue;
-    const auto where = std::filesystem::proximate(weight->file->path(), folder);
-    parts.place(i, {where.generic_string(), weight->file_offset});
+    parts.place(i, {seen_from(folder, home, weight->file->path()), weight->file_offset});
   }
 }
 
@@ -218,7 +227,7 @@ OnnxWritten write_onnx(const OnnxRequest& request, const std::filesystem::path& 
   if (request.options.weights == WeightLayout::beside)
     files = write_beside(parts, request.options, path, written.losses);
   if (request.options.weights == WeightLayout::linked)
-    link_weights(parts, std::filesystem::absolute(path).parent_path());
+    link_weights(parts, request.options, std::filesystem::absolute(path).parent_path());
   weights::AtomicFile model(path);
   parts.write(model, written.losses);
   model.finish();

@@ -29,6 +29,7 @@ struct OnnxOptions {
   bool weights_as_inputs = false;  // initializers are listed among the inputs too
   bool transpose_weights = true;   // a transposed weight is stored so, not transposed at run time
   std::string data_suffix = "_data";  // the file beside is called <model file><suffix>
+  std::filesystem::path home;  // linked: the folder that the model will be in; empty: where it is
   std::string producer_version;
   std::vector<std::pair<std::string, std::string>> metadata;
 };

@@ -1,9 +1,11 @@
-// The extension module modelport._artifact: looks into artifacts without loading torch.
+// The extension module modelport._artifact: looks into artifacts, and gives them their places,
+// without loading torch.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
 #include "backends/onnx/reader.h"
 #include "base/mapped_file.h"
+#include "binding/artifact/folders.h"
 #include "binding/artifact/limits.h"
 #include "binding/errors.h"
 
@@ -102,6 +104,7 @@ py::list data_files(const std::string& path) {
 PYBIND11_MODULE(_artifact, module) {
   using namespace modelport;
   binding::bind_errors(module);
+  binding::bind_folders(module);
   binding::bind_limits(module);
   module.def("read_onnx", &binding::read_onnx, pybind11::arg("path"),
              pybind11::arg("nodes") = false);
