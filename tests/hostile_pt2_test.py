@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_generators
 import torch
 import transformers
 
@@ -133,6 +134,23 @@ def test_a_decoder_that_torch_saved_is_loaded_in_a_fresh_process(decoder: Any) -
     code = f"import modelport; print(type(modelport.load_pt2({str(path)!r}).outputs.spec.type).__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["gemma3", "gpt2", "t5"])
+def test_caches_of_every_kind_come_back(name: str, tmp_path: Path, recwarn: Any) -> None:
+    """Windows, layers of several kinds, and a cache of two caches."""
+    model = tiny_generators.made(tiny_generators.t5 if name == "t5" else tiny_generators.DECODERS[name])
+    ids = torch.arange(6).view(1, 6)
+    inputs = {"input_ids": ids, "use_cache": True} | ({"decoder_input_ids": ids[:, :3]} if name == "t5" else {})
+    path = modelport.DynamoExporter().export(model, inputs, modelport.DynamoConfig()).save(tmp_path / "model.pt2")
+    recwarn.clear()
+    got = modelport.load_pt2(path).run(**inputs)
+    assert not [row for row in recwarn if "comes as a dict" in str(row.message)]
+    with torch.no_grad():
+        want = model(**inputs)
+    assert type(got) is type(want) and type(got.past_key_values) is type(want.past_key_values)
+    ours, theirs = (torch.utils._pytree.tree_leaves(out.past_key_values) for out in (got, want))
+    torch.testing.assert_close(ours, theirs)
 
 
 Point = collections.namedtuple("Point", ["a", "b"])

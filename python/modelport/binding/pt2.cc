@@ -65,7 +65,7 @@ py::object structure_object(const pt2::Structure& structure) {
   if (structure.is_leaf()) return py::none();
   py::list children;
   for (const pt2::Structure& child : structure.children) children.append(structure_object(child));
-  return py::make_tuple(structure.type, structure.context.dump(), children);
+  return py::make_tuple(structure.type, structure.context, children);
 }
 
 py::tuple read(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace modelport::pt2 {
 namespace {
@@ -28,9 +29,22 @@ const JsonSource kSource{.name = "the structure of the program's call",
 }
 
 /// torch writes the context as JSON inside a text, but for the name of a named tuple.
-Json context_of(const std::string& type, const Json& written) {
-  if (!written.is_string() || type == "collections.namedtuple") return written;
-  return parse_json(written.get_ref<const std::string&>(), kSource);
+bool is_json_text(const std::string& type, const Json& context) {
+  return context.is_string() && type != "collections.namedtuple";
+}
+
+/// The keys of a dictionary or the fields of a class, where the context lists them; else numbers.
+std::vector<std::string> child_names(const Json& keys, std::size_t count) {
+  const bool listed = keys.is_array() && keys.size() == count &&
+                      std::ranges::all_of(keys, [](const Json& key) { return key.is_primitive(); });
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!listed)
+      names.push_back(std::to_string(i));
+    else
+      names.push_back(keys[i].is_string() ? keys[i].get<std::string>() : keys[i].dump());
+  }
+  return names;
 }
 
 /// `json` is a parsed document, so its depth is limited.
@@ -45,25 +59,13 @@ Structure structure_of(const Json& json) {
   }
   structure.type = type.get<std::string>();
   if (structure.type.empty()) fail("a type has no name");
-  structure.context = context_of(structure.type, json.at("context"));
+  const Json& context = json.at("context");
+  const bool is_text = is_json_text(structure.type, context);
+  structure.context = is_text ? context.get<std::string>() : context.dump();
+  const Json parsed = is_text ? parse_json(structure.context, kSource) : context;
+  structure.names = child_names(parsed, children.size());
   for (const Json& child : children) structure.children.push_back(structure_of(child));
   return structure;
-}
-
-/// The keys of a dictionary or the fields of a class, where the context lists them; else numbers.
-std::vector<std::string> child_names(const Structure& structure) {
-  const std::size_t count = structure.children.size();
-  const Json& keys = structure.context;
-  const bool listed = keys.is_array() && keys.size() == count &&
-                      std::ranges::all_of(keys, [](const Json& key) { return key.is_primitive(); });
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!listed)
-      names.push_back(std::to_string(i));
-    else
-      names.push_back(keys[i].is_string() ? keys[i].get<std::string>() : keys[i].dump());
-  }
-  return names;
 }
 
 void collect(const Structure& structure, const std::string& path, std::vector<std::string>& into) {
@@ -72,7 +74,7 @@ void collect(const Structure& structure, const std::string& path, std::vector<st
     into.push_back(path);
     return;
   }
-  const std::vector<std::string> names = child_names(structure);
+  const std::vector<std::string>& names = structure.names;
   for (std::size_t i = 0; i < names.size(); ++i) {
     collect(structure.children[i], path.empty() ? names[i] : path + "." + names[i], into);
   }
@@ -108,7 +110,7 @@ CallNames input_names(const Structure& call, const std::vector<std::string>& pos
     names.arguments.push_back(i < positional.size() ? positional[i] : fmt::format("arg_{}", i));
     collect(args[i], names.arguments.back(), names.leaves);
   }
-  const std::vector<std::string> keys = child_names(call.children[1]);
+  const std::vector<std::string>& keys = call.children[1].names;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     names.arguments.push_back(keys[i]);
     collect(call.children[1].children[i], keys[i], names.leaves);

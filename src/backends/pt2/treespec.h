@@ -5,15 +5,16 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
-
 namespace modelport::pt2 {
 
 /// One level of nested arguments or results.
 struct Structure {
   std::string type;  // as the file has it, "builtins.dict"; empty: a leaf
-  Json context;      // what the type needs beside its children: the keys of a dictionary
+  /// What the type needs beside its children, such as the keys of a dictionary: JSON that was
+  /// parsed once, in the order of the file, which matters to caches.
+  std::string context;
   std::vector<Structure> children;
+  std::vector<std::string> names;  // of the children: keys or fields if the context has them
   bool is_leaf() const { return type.empty(); }
 };
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.h"
+#include "base/json.h"
 
 namespace modelport::pt2 {
 namespace {
@@ -39,8 +40,14 @@ TEST_CASE("leaves are named by keys and places") {
   const std::string result = node("builtins.dict", keys, kLeaf + ", " + pair);
   const Structure structure = parse_structure("[1, " + result + "]");
   CHECK(structure.type == "builtins.dict");
-  CHECK(structure.context == Json::array({"x", 7}));
+  CHECK(structure.context == R"(["x", 7])");
   CHECK(output_names(structure) == std::vector<std::string>{"x", "7.0", "7.1"});
+}
+
+TEST_CASE("the context keeps the order of the file") {
+  const std::string context = R"({"z": 1, "a": 2})";
+  const std::string text = Json(context).dump();
+  CHECK(parse_structure("[1, " + node("my:Cache", text, kLeaf) + "]").context == context);
 }
 
 TEST_CASE("a structure nested too deeply is an error, however it is nested") {
