@@ -103,7 +103,7 @@ def test_an_input_of_another_dtype_is_refused_by_the_graph(bert: Any) -> None:
 
 def test_a_size_that_the_graph_does_not_take_is_refused_with_a_way_out(bert: Any) -> None:
     captured = modelport.capture(bert, {"input_ids": ids()})
-    with pytest.raises(modelport.ExportError, match="has size 9 on axis 1, where the graph needs 7") as error:
+    with pytest.raises(modelport.ExportError, match="has size 9 on axis 1, and the program takes 7") as error:
         captured.run(input_ids=torch.randint(0, 99, (3, 9)))
     assert "dynamic=True" in str(error.value)
 

@@ -188,7 +188,11 @@ std::vector<Session::ReplacedByData> Session::data_that_was_replaced() const {
           add(tensor->shape[axis], id, axis);
       } else if (const auto* number = std::get_if<Int>(&std::get<ir::ScalarType>(type).symbol)) {
         // One that was pinned is an assumption already.
-        if (!dims_.simplify(*number).is_constant()) add(*number, id, 0);
+        if (!dims_.simplify(*number).is_constant()) {
+          add(*number, id, 0);
+        } else if (const auto symbol = number->as_symbol()) {
+          seen.emplace(*symbol);
+        }
       }
     }
   }
