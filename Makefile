@@ -9,6 +9,7 @@ TORCH ?= torch==2.13.0
 PIP_ARGS ?=
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 30
+PROGRAMS ?= 3000
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -20,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format test-cpp test-torch test-python test-clients bench-capture bench-onnx bench-generate fuzz tidy support clean setup
+.PHONY: help test demo build check lint format test-cpp test-torch test-python test-clients bench-capture bench-onnx bench-generate fuzz fuzz-models tidy support clean setup
 
 help:
 	@echo "make test           set up, build, run every check and test"
@@ -34,6 +35,7 @@ help:
 	@echo "make test-python    pytest; one test: make test-python PYTEST_ARGS='-k name'"
 	@echo "make test-clients   what we write in onnxruntime-genai, transformers.js and a browser"
 	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
+	@echo "make fuzz-models    PROGRAMS random small models: every way to run them against eager, inside limits and outside"
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
 	@echo "make bench-generate export for generation next to transformers.exporters, tokens per second next to genai"
@@ -131,6 +133,9 @@ support: build
 
 fuzz: setup
 	tools/fuzz.sh $(FUZZ_SECONDS)
+
+fuzz-models: build
+	PYTHONPATH=tools $(PY) -m fuzz_models --programs $(PROGRAMS) --jobs $(JOBS)
 
 clean:
 	rm -rf build $(VENV)
