@@ -11,6 +11,7 @@ PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 30
 BASE ?= 169c54f
 FAULTS_ARGS ?=
+PROGRAMS ?= 3000
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -22,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-python test-clients test-faults bench-capture bench-onnx bench-generate bench-build fuzz tidy \
+.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-python test-clients test-faults bench-capture bench-onnx bench-generate bench-build fuzz fuzz-models tidy \
   support clean setup
 
 help:
@@ -38,6 +39,7 @@ help:
 	@echo "make test-clients   what we write in onnxruntime-genai, transformers.js and a browser"
 	@echo "make test-faults    exports that are killed, meet full disks or each other: OUT is the old artifact or the new one"
 	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
+	@echo "make fuzz-models    PROGRAMS random small models: every way to run them against eager, inside limits and outside"
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
 	@echo "make bench-generate export for generation next to transformers.exporters, tokens per second next to genai"
@@ -179,6 +181,9 @@ support: setup build
 
 fuzz: setup
 	tools/fuzz.sh $(FUZZ_SECONDS)
+
+fuzz-models: build
+	PYTHONPATH=tools $(PY) -m fuzz_models --programs $(PROGRAMS) --jobs $(JOBS)
 
 clean:
 	rm -rf build $(VENV)
