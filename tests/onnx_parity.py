@@ -30,6 +30,7 @@ OPTIONS = {
     "transpose_weights": True,
     "data_suffix": "_data",
     "producer_version": "test",
+    "home": "",
     "metadata": [],
 }
 

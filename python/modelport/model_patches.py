@@ -49,11 +49,11 @@ def _wanted(classes: set[type]) -> Iterator[tuple[Any, str, Callable[[Any], Any]
     caches = sys.modules.get("transformers.cache_utils")
     if caches is not None and hasattr(caches, "LinearAttentionLayer"):
         yield caches.LinearAttentionLayer, "update_conv_state", padded_without_asking
-    for scope in {cls.__module__ for cls in classes}:
+    for scope in _modules_of(classes):
         for name, (home, factory) in _FUNCTIONS.items():
-            found = vars(sys.modules[scope]).get(name)
+            found = vars(scope).get(name)
             if getattr(found, "__module__", "").startswith(home):
-                yield sys.modules[scope], name, factory
+                yield scope, name, factory
     for cls in classes:
         if cls.__name__ in _ROPE_INDEX:
             yield cls, "get_rope_index", rope_index
@@ -62,11 +62,17 @@ def _wanted(classes: set[type]) -> Iterator[tuple[Any, str, Callable[[Any], Any]
         if cls.__name__ in _DECORATED:
             name, factory = _DECORATED[cls.__name__]
             yield _innermost(getattr(cls, name)), "cell_contents", factory
-    yield from _scans({cls.__module__ for cls in classes})
+    yield from _scans(_modules_of(classes))
 
 
-def _scans(scopes: set[str]) -> Iterator[tuple[Any, str, Callable[[Any], Any]]]:
-    recurrent = [sys.modules[scope] for scope in scopes if hasattr(sys.modules[scope], "mamba_selective_scan")]
+def _modules_of(classes: set[type]) -> list[Any]:
+    """Where the classes are defined; code that was run without being imported has no module."""
+    names = {cls.__module__ for cls in classes}
+    return [sys.modules[name] for name in names if name in sys.modules]
+
+
+def _scans(scopes: list[Any]) -> Iterator[tuple[Any, str, Callable[[Any], Any]]]:
+    recurrent = [scope for scope in scopes if hasattr(scope, "mamba_selective_scan")]
     if not recurrent:
         return
     home = importlib.import_module("torch._higher_order_ops.associative_scan")  # the package has a function so named
