@@ -20,6 +20,7 @@ class Captured:
         self.inputs = inputs  # the example inputs
         self.outputs = outputs  # structure of the result, and the leaves that are no tensors
         self.in_graph = in_graph
+        self.left: list[Any] = []  # what the run of the example left in the model besides its buffers
         self._state: dict[str, torch.Tensor] = {}  # buffers, as the last run left them
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ from .errors import ExportError, problem
 from .interception import intercepted, interception
 from .memories import forgotten
 from .model_locks import only_user, while_nobody_builds
+from .model_memory import left_behind, refuse_memory
 from .model_patches import patched_models
 from .model_state import (
     Submodules,
@@ -85,6 +86,8 @@ def capture(
         remembered(model if isinstance(model, torch.nn.Module) else None),
     ):
         captured = capture_once(model, flat, axes)
+        if captured.left:
+            refuse_memory(model, captured, axes)
         if test_guards and axes.symbols:
             from .guards import tested
 
@@ -204,9 +207,12 @@ def _capture(model: Any, flat: Flat, axes: Axes, session: Any, trial: Trial, *, 
     with _recorded(model, flat, axes, session, exporting) as result:
         in_graph = [_add_output(session, n, v) for n, v in zip(result.names, result.leaves, strict=True)]
         spec = plain_spec(result.spec)
+        left = left_behind(model, session)
     constants = [None if inside else leaf for inside, leaf in zip(in_graph, result.leaves, strict=True)]
     program = session.finish(_graph_name(model))
-    return Captured(program, flat, Flat(result.names, constants, spec), in_graph)
+    captured = Captured(program, flat, Flat(result.names, constants, spec), in_graph)
+    captured.left = left
+    return captured
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from .trial_inputs import resized
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 _STEPS = 6  # bounds in a row that are tried on each side; the next one stays
+_TRIED_BY_VALUE = 4  # conditions that followed from others, with a run of the model for each
 _CONDITIONS = 2  # sizes at most that are tried for them: each costs a capture and some runs of the model
 
 
@@ -37,7 +38,18 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
     against = sorted(set(captured.program.sizes_against()))
     for name, size in against if len(against) <= _CONDITIONS else ():
         captured = _freed(model, captured, axes, name, size)
+    _close(model, captured)
     return captured
+
+
+def _close(model: Any, captured: Captured) -> None:
+    """What followed from a bound that is gone was never tried: it is tried by value, or it is a limit of its own."""
+    left = _TRIED_BY_VALUE
+    while open_at := captured.program.open_conditions():
+        sizes = open_at[0]
+        harmless = bool(sizes) and left > 0 and right_at(model, captured, resized(captured, sizes), {})
+        left -= 1
+        captured.program.decide_condition(0, harmless)
 
 
 def _ranges(captured: Captured) -> dict[str, tuple[int, int | None]]:
@@ -50,26 +62,32 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
     other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
     if other is None or _pinned(other, {name: size}):
         return captured
-    dim = next(dim for dim in captured.program.dims() if dim["name"] == name)
-    further = [at for at in (2 * dim["hint"], 2 * dim["hint"] + 1) if dim["hi"] is None or at <= dim["hi"]]
     for graph, inputs in ((captured, other.inputs), (other, captured.inputs)):
         program = graph.program.copy()
         if graph is other:
-            _within(program, captured.program)
-            program.add_conditions(captured.program)
+            program.take_validity(captured.program)
         program.drop_conditions({name: size}, captured.program)
         program.widen(other.program, [], captured.program)
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
-        admitted = [at for at in further if _admits(program, name, at)]
-        beyond = [resized(captured, {name: at}) for at in admitted]
-        if all(right_at(model, freed, at, {}) for at in (inputs, *beyond)):
+        further = [resized(captured, {name: at}) for at in _nearby(program, name, size)]
+        if right_at(model, freed, inputs, {}) and all(_comparison(model, freed, at, {}) is not False for at in further):
             return freed
     return captured
 
 
-def _admits(program: Any, name: str, size: int) -> bool:
+def _nearby(program: Any, name: str, tried: int) -> list[int]:
+    """Sizes around the example and around one that was tried, odd and even, as far as the program is for them: graphs
+    that differ may agree at one size by chance."""
     dim = next((dim for dim in program.dims() if dim["name"] == name), None)
-    return dim is not None and dim["lo"] <= size and (dim["hi"] is None or size <= dim["hi"])
+    if dim is None:
+        return []
+    hint = dim["hint"]
+    sizes = {hint - 1, hint + 1, tried - 1, tried + 1, 2 * hint, 2 * hint + 1} - {hint, tried}
+    return sorted(at for at in sizes if _inside(at, dim["lo"], dim["hi"]))
+
+
+def _inside(size: int, low: int, high: int | None) -> bool:
+    return low <= size and (high is None or size <= high)
 
 
 def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: dict[str, int]) -> Captured:
@@ -112,7 +130,10 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict
     further = _further(wider, sizes)
     # Where the model settled for one size, the graphs were compared there, and a range that opens upwards has others.
     same = captured.program.same_as(other.program) and not (further and _pinned(other, sizes))
-    if same or _serves(model, captured, other.inputs, sizes, further):
+    if same or (
+        _serves(model, captured, other.inputs, sizes, further)
+        and _right_nearby(model, captured, wider, sizes, captured)
+    ):
         return wider
     # A graph that ends at the next bound again (one more turn of a loop) is larger, and hardly of more use.
     reaches_far = all(size >= 2 * sizes[name] + 1 for name, size in further.items())
@@ -122,12 +143,22 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict
         and _right_where_others_grow(model, other, captured, sizes)
     ):
         program = other.program.copy()
-        _within(program, captured.program)
-        program.add_conditions(captured.program)
+        program.take_validity(captured.program)
         chosen = Captured(program, captured.inputs, other.outputs, other.in_graph)
         program.widen(other.program, list(sizes), captured.program)
-        return chosen
+        return chosen if _right_nearby(model, chosen, chosen, sizes) else captured
     return captured
+
+
+def _right_nearby(
+    model: Any, captured: Captured, wider: Captured, sizes: dict[str, int], known: Captured | None = None
+) -> bool:
+    """At the sizes that are new; those of `known` are not in question."""
+    old = {} if known is None else _ranges(known)
+    around = [(name, at) for name, size in sizes.items() for at in _nearby(wider.program, name, size)]
+    around = [(name, at) for name, at in around if name not in old or not _inside(at, *old[name])]
+    runs = (_comparison(model, captured, resized(wider, {name: at}), {name: at}) for name, at in around)
+    return all(right is not False for right in runs)
 
 
 def _copy_of(captured: Captured) -> Captured:
@@ -136,16 +167,6 @@ def _copy_of(captured: Captured) -> Captured:
 
 def _pinned(captured: Captured, sizes: dict[str, int]) -> bool:
     return not sizes.keys().isdisjoint(captured.program.replacements())
-
-
-def _within(program: Any, known: Any) -> None:
-    """Sizes that both captures admit. A trial records no bounds: those that the first capture found hold for it too."""
-    ranges = {dim["name"]: dim for dim in known.dims() if not dim["from_data"]}
-    for dim in program.dims():
-        if dim["name"] in ranges:
-            first = ranges[dim["name"]]
-            ends = [end for end in (dim["hi"], first["hi"]) if end is not None]
-            program.set_range(dim["name"], max(dim["lo"], first["lo"]), min(ends, default=None))
 
 
 def _further(wider: Captured, sizes: dict[str, int]) -> dict[str, int]:
@@ -190,7 +211,12 @@ def _runs(model: Any, inputs: Flat) -> bool:
 
 
 def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
-    """Whether the graph gives the values of the model at a size that its guards exclude."""
+    """Whether the graph gives the values of the model at a size that its guards exclude; neither has to run there."""
+    return bool(_comparison(model, captured, inputs, sizes))
+
+
+def _comparison(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool | None:
+    """None where the model itself does not run."""
     trial = captured.program.copy()
     _set_ranges(trial, sizes)
     tensors = [leaf for leaf in inputs.leaves if isinstance(leaf, torch.Tensor)]
@@ -199,10 +225,13 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]
     state = state_of(model if isinstance(model, torch.nn.Module) else None)
     try:
         with torch.no_grad(), state.unchanged(lambda _tensor: None):
-            want = flatten(model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))).leaves
+            try:
+                want = flatten(model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))).leaves
+            except Exception:
+                return None
             torch.set_rng_state(rng)
             values, _ = trial.run(tensors)
-    except Exception:  # neither the model nor the graph has to run at this size
+    except Exception:
         return False
     finally:
         torch.set_rng_state(rng)

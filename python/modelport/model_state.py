@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -42,6 +42,29 @@ def configs_of(modules: Submodules) -> list[Any]:
     return list({id(c): c for c in found if isinstance(getattr(c, "__dict__", None), dict)}.values())
 
 
+class Change(NamedTuple):
+    """Something that a run of the model left behind."""
+
+    holder: Any  # a dict or a list
+    key: Any
+    before: Any
+    now: Any
+
+    def apply(self) -> None:
+        """As the run left it."""
+        if self.now is _ABSENT:
+            self.holder.pop(self.key, None)
+        else:
+            self.holder[self.key] = self.now
+
+
+class _Nothing:
+    pass
+
+
+_ABSENT = object()  # there is no such attribute
+
+
 class ModelState:
     """What a model looked like: every attribute of every submodule and of their configurations, and the contents of the
     lists and dicts in submodules."""
@@ -67,6 +90,33 @@ class ModelState:
                     self._tensors.append(value)
         for config in configs_of(self.modules):
             self._dicts.append((vars(config), vars(config).copy()))
+
+    def changes(self) -> list[Change]:
+        """What is not as it was; to be asked inside `unchanged`."""
+        found = []
+        for now, before in self._dicts:
+            if len(now) == len(before) and all(map(is_, now.values(), before.values())):
+                continue
+            for key in now.keys() | before.keys():
+                value, old = now.get(key, _ABSENT), before.get(key, _ABSENT)
+                if value is not old and not (type(value) in _PLAIN and type(value) is type(old) and value == old):
+                    found.append(Change(now, key, old, value))
+        for items, contents in self._lists:
+            if len(items) != len(contents) or not all(map(is_, items, contents)):
+                found.append(Change(items, slice(None), contents, items.copy()))
+        return found
+
+    def name_of(self, change: Change) -> str:
+        """The attribute as the model's code would have it."""
+        for path, child in self.modules:
+            attributes = vars(child)
+            place = ".".join(filter(None, (path, str(change.key))))
+            if attributes is change.holder or child._buffers is change.holder:
+                return place
+            for name, value in attributes.items():
+                if value is change.holder or vars(value if name == "config" else _Nothing) is change.holder:
+                    return ".".join(filter(None, (path, name)))
+        return str(change.key)
 
     @contextmanager
     def unchanged(self, protect: Callable[[torch.Tensor], None]) -> Iterator[None]:

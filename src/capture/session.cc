@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <set>
 
 #include "capture/torch_dtype.h"
@@ -125,6 +126,18 @@ void Session::protect(const at::Tensor& tensor) {
   if (const c10::StorageImpl* storage = storage_of(tensor)) protected_.emplace(storage, tensor);
 }
 
+void Session::replace_buffer(const std::string& name, const at::Tensor& tensor) {
+  const ir::ValueId* buffer = graph_.find_weight(name);
+  if (buffer == nullptr) return;  // a second name for another one
+  const ir::ValueId value = value_of(tensor);
+  if (!(graph_.value(value).type == graph_.value(*buffer).type)) {
+    fail(Code::capture_failed,
+         "the model puts a tensor of another type or shape in the place of its buffer " + name,
+         {"keep a buffer of one shape, and write to it in place", "pass it as an input"});
+  }
+  graph_.mutations.push_back({*buffer, value});
+}
+
 void Session::add_output(const std::string& name, const at::Tensor& tensor) {
   graph_.outputs.push_back({name, ir::Arg{value_of(tensor)}});
 }
@@ -136,7 +149,9 @@ void Session::add_output(const std::string& name, const Number& number) {
 
 ir::Graph Session::finish() {
   for (const Owner& owner : owners_) {
-    if (owner.buffer && owner.memory->version > 0) {
+    const auto is_replaced = [&](const ir::Mutation& m) { return m.buffer == *owner.buffer; };
+    if (owner.buffer && owner.memory->version > 0 &&
+        std::ranges::none_of(graph_.mutations, is_replaced)) {
       graph_.mutations.push_back({*owner.buffer, owner.memory->base});
     }
   }

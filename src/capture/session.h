@@ -47,6 +47,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void add_weight(const std::string& name, const at::Tensor& tensor, ir::WeightKind kind);
   /// Memory that belongs to the caller and is put back by `restore` if the model writes to it.
   void protect(const at::Tensor& tensor);
+  /// The model put another tensor in the place of its buffer, where the next call finds it.
+  void replace_buffer(const std::string& name, const at::Tensor& tensor);
   void add_output(const std::string& name, const at::Tensor& tensor);
   void add_output(const std::string& name, const Number& number);
   /// The finished graph: symbols replaced, dead nodes dropped. Call once.

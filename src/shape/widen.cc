@@ -1,6 +1,7 @@
 #include "shape/widen.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace modelport::shape {
@@ -11,6 +12,68 @@ using Names = std::set<std::string, std::less<>>;
 Dim* find(std::vector<Dim>& dims, std::string_view name) {
   const auto found = std::ranges::find(dims, name, &Dim::name);
   return found == dims.end() ? nullptr : &*found;
+}
+
+/// Nothing where it cannot be computed: a division by zero, a symbol without a value.
+std::optional<bool> holds(const Bool& condition, const Values& values) {
+  try {
+    return evaluate(condition, values);
+  } catch (const ExportError&) {
+    return std::nullopt;
+  }
+}
+
+/// Conditions on data belong to the graph that they come from.
+bool is_about_sizes(const Bool& condition, std::vector<Dim>& dims) {
+  Names names;
+  collect_symbols(condition, names);
+  return !names.empty() && std::ranges::all_of(names, [&](const std::string& name) {
+    const Dim* dim = find(dims, name);
+    return dim != nullptr && !dim->from_data;
+  });
+}
+
+Dims dims_of(const Validity& program) {
+  Dims own;
+  for (const Dim& dim : program.dims) own.declare(dim.name, dim.hint, dim.range);
+  return own;
+}
+
+bool contains(const std::vector<Guard>& guards, const Bool& condition) {
+  return std::ranges::any_of(guards,
+                             [&](const Guard& guard) { return guard.condition == condition; });
+}
+
+/// Sizes at which a condition is false: all of its symbols at their smallest, or one of them near
+/// its example while the others stay there.
+Bindings sizes_against(const Bool& condition, const std::vector<Dim>& dims) {
+  constexpr std::int64_t kNear = 64;
+  Names names;
+  collect_symbols(condition, names);
+  Values example;
+  Values smallest;
+  for (const Dim& dim : dims) {
+    example.ints[dim.name] = dim.hint;
+    smallest.ints[dim.name] = names.contains(dim.name) ? dim.range.lo : dim.hint;
+  }
+  const auto of_names = [&](const Values& values) {
+    Bindings sizes;
+    for (const std::string& name : names) sizes[name] = values.ints.at(name);
+    return sizes;
+  };
+  for (const Dim& dim : dims) {
+    if (!names.contains(dim.name)) continue;
+    Values values = example;
+    for (std::int64_t away = 1; away <= kNear; ++away) {
+      for (const std::int64_t size : {dim.hint + away, dim.hint - away}) {
+        if (size < dim.range.lo || size > dim.range.hi) continue;
+        values.ints[dim.name] = size;
+        if (holds(condition, values) == false) return {{dim.name, size}};
+      }
+    }
+  }
+  if (holds(condition, smallest) == false) return of_names(smallest);
+  return {};
 }
 
 class Widening {
@@ -59,49 +122,13 @@ class Widening {
   }
 
   bool is_known(const Bool& condition) const {
-    const auto same = [&](const Guard& guard) { return guard.condition == condition; };
-    return std::ranges::any_of(other_.known, same) || std::ranges::any_of(program_.guards, same);
+    return contains(other_.known, condition) || contains(program_.guards, condition);
   }
 
   /// A condition that the first capture never met. Where it is false there, both sides were tried.
   void learn(const Guard& guard) {
-    if (is_known(guard.condition) || !holds_in_example(guard.condition)) return;
-    Dims own;
-    for (const Dim& dim : program_.dims) own.declare(dim.name, example_of(dim), dim.range);
-    own.settle(guard.condition, {guard.where, guard.module_path});
-    for (Dim& dim : program_.dims) {
-      const Dim& narrowed = *own.find(dim.name);
-      if (narrowed.range.lo > dim.range.lo) dim.lo_where = guard.where;
-      if (narrowed.range.hi < dim.range.hi) dim.hi_where = guard.where;
-      dim.range = narrowed.range;
-    }
-    for (Guard kept : own.guards()) {
-      const bool stays =
-          kept.effect == Guard::Effect::kept || kept.effect == Guard::Effect::unified;
-      kept.effect = Guard::Effect::kept;
-      if (stays) program_.guards.push_back(std::move(kept));
-    }
-  }
-
-  std::int64_t example_of(const Dim& dim) const {
-    const auto found = other_.example.ints.find(dim.name);
-    return found == other_.example.ints.end() ? dim.hint : found->second;
-  }
-
-  /// False too where the data has a say: such conditions belong to the graph that they come from.
-  bool holds_in_example(const Bool& condition) const {
-    Names names;
-    collect_symbols(condition, names);
-    const auto has_size = [&](const std::string& name) {
-      const Dim* dim = find(program_.dims, name);
-      return dim != nullptr && !dim->from_data;
-    };
-    if (!std::ranges::all_of(names, has_size)) return false;
-    try {
-      return evaluate(condition, other_.example);
-    } catch (const ExportError&) {
-      return false;
-    }
+    if (is_known(guard.condition) || !is_about_sizes(guard.condition, program_.dims)) return;
+    if (holds(guard.condition, other_.example).value_or(false)) require(program_, guard);
   }
 
   Validity program_;
@@ -112,5 +139,39 @@ class Widening {
 }  // namespace
 
 void widen(Validity program, const OtherCapture& other) { Widening(program, other).run(); }
+
+std::vector<OpenCondition> open_conditions(Validity program, const std::vector<Guard>& met,
+                                           const std::vector<Guard>& tried) {
+  Dims own = dims_of(program);
+  for (const Guard& guard : program.guards) {
+    if (is_about_sizes(guard.condition, program.dims) && holds(guard.condition, own.values()).value_or(false))
+      own.settle(guard.condition, {});
+  }
+  std::vector<OpenCondition> open;
+  for (const Guard& guard : met) {
+    if (!is_about_sizes(guard.condition, program.dims)) continue;
+    if (own.decide(guard.condition) || contains(tried, !guard.condition)) continue;
+    open.push_back({guard, sizes_against(guard.condition, program.dims)});
+  }
+  return open;
+}
+
+void require(Validity program, const Guard& guard) {
+  Dims own = dims_of(program);
+  if (!holds(guard.condition, own.values()).value_or(false)) return;
+  own.settle(guard.condition, {guard.where, guard.module_path});
+  for (Dim& dim : program.dims) {
+    const Dim& narrowed = *own.find(dim.name);
+    if (narrowed.range.lo > dim.range.lo) dim.lo_where = guard.where;
+    if (narrowed.range.hi < dim.range.hi) dim.hi_where = guard.where;
+    dim.range = narrowed.range;
+  }
+  for (Guard kept : own.guards()) {
+    const bool stays = kept.effect == Guard::Effect::kept || kept.effect == Guard::Effect::unified;
+    kept.effect = Guard::Effect::kept;
+    if (stays && !contains(program.guards, kept.condition))
+      program.guards.push_back(std::move(kept));
+  }
+}
 
 }  // namespace modelport::shape

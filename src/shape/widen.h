@@ -26,4 +26,15 @@ struct OtherCapture {
 /// else it asked for the first time is a limit from now on.
 void widen(Validity program, const OtherCapture& other);
 
+/// A condition that a capture asked, that does not follow from the program's ranges and conditions
+/// any more, and whose other side no trial saw: where it is false, nothing is known.
+struct OpenCondition {
+  Guard guard;
+  Bindings broken_at;  // sizes near the smallest at which it is false; empty where none were found
+};
+std::vector<OpenCondition> open_conditions(Validity program, const std::vector<Guard>& met,
+                                           const std::vector<Guard>& tried);
+/// The condition becomes part of what the program is valid for.
+void require(Validity program, const Guard& guard);
+
 }  // namespace modelport::shape

@@ -97,6 +97,11 @@ shape::Values sizes_of_example(const Program& program) {
   return values;
 }
 
+std::vector<shape::OpenCondition> open_conditions_of(Program& program) {
+  return shape::open_conditions({program.graph.dims, program.graph.guards}, program.dims.met(),
+                                program.tried);
+}
+
 /// Takes over the sizes of a trial at other sizes of the symbols named, which does the same as the
 /// program. `first` is the capture that was tried.
 void widen(Program& program, const Program& trial, const std::vector<std::string>& names,
@@ -105,6 +110,24 @@ void widen(Program& program, const Program& trial, const std::vector<std::string
                                                             .widened = names,
                                                             .known = first.dims.met(),
                                                             .example = sizes_of_example(first)});
+  program.tried.insert(program.tried.end(), trial.dims.met().begin(), trial.dims.met().end());
+  program.tried.insert(program.tried.end(), first.dims.met().begin(), first.dims.met().end());
+}
+
+/// Conditions that were asked and do not follow from what the program is valid for any more, each
+/// with sizes that break it.
+std::vector<std::map<std::string, std::int64_t>> open_conditions(Program& program) {
+  std::vector<std::map<std::string, std::int64_t>> sizes;
+  for (const shape::OpenCondition& open : open_conditions_of(program))
+    sizes.emplace_back(open.broken_at.begin(), open.broken_at.end());
+  return sizes;
+}
+
+/// The condition with this number is harmless, or becomes part of what the program is valid for.
+void decide_condition(Program& program, std::size_t number, bool harmless) {
+  const shape::Guard guard = open_conditions_of(program).at(number).guard;
+  if (!harmless) shape::require({program.graph.dims, program.graph.guards}, guard);
+  program.tried.push_back({!guard.condition, guard.effect, guard.where, guard.module_path});
 }
 
 /// Nothing where more than sizes decides: data, or a symbol that has no value here.
@@ -150,8 +173,17 @@ std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& p
   return found;
 }
 
-/// Takes over the conditions between sizes that another capture of the same model kept.
-void add_conditions(Program& program, const Program& other) {
+/// Stands for the sizes of another capture of the same model: its example, its ranges and the
+/// conditions between sizes that it kept.
+void take_validity(Program& program, const Program& other) {
+  for (shape::Dim& dim : program.graph.dims) {
+    const auto same = std::ranges::find(other.graph.dims, dim.name, &shape::Dim::name);
+    if (same == other.graph.dims.end() || dim.from_data) continue;
+    dim.hint = same->hint;
+    if (same->range.lo > dim.range.lo) dim.lo_where = same->lo_where;
+    if (same->range.hi < dim.range.hi) dim.hi_where = same->hi_where;
+    dim.range = shape::intersect(dim.range, same->range);
+  }
   for (const shape::Guard& guard : other.graph.guards) {
     const auto same = [&](const shape::Guard& mine) { return mine.condition == guard.condition; };
     if (signature::depends_on_data(guard.condition, other.graph.dims)) continue;
@@ -309,7 +341,9 @@ void bind_program(py::module_& module) {
       .def("sizes_against", &sizes_against)
       .def("widen", &widen)
       .def("admits", &admits)
-      .def("add_conditions", &add_conditions)
+      .def("take_validity", &take_validity)
+      .def("open_conditions", &open_conditions)
+      .def("decide_condition", &decide_condition)
       .def("drop_conditions", &drop_conditions)
       .def("run", &run, py::arg("inputs"), py::arg("watch") = py::none(),
            py::arg("state") = capture::WeightTensors{});

@@ -25,6 +25,7 @@ struct Program {
   std::vector<shape::Guard> guards;  // all that were met, those that became ranges included
   shape::Substitution replacements;  // symbols that guards unified or pinned
   shape::Dims dims;                  // as the capture left them; a trial's has what it met
+  std::vector<shape::Guard> tried;   // what held in other captures that do the same
 };
 
 void bind_program(py::module_& module);

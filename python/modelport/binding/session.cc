@@ -118,6 +118,10 @@ void bind_session(py::module_& module) {
       .def("declare", &PySession::declare)
       .def("add_input", &PySession::add_input)
       .def("add_weight", &PySession::add_weight)
+      .def("replace_buffer",
+           [](PySession& self, const std::string& name, const at::Tensor& tensor) {
+             self.session().replace_buffer(name, tensor);
+           })
       .def("protect",
            [](PySession& self, const at::Tensor& tensor) { self.session().protect(tensor); })
       .def("name_module",

@@ -82,7 +82,7 @@ def _trials(model: Any, example: Example, calls: list[Call]) -> Callable[[Captur
                 other = capture_once(model, flatten(dict(inputs) | call), axes, trial=Trial.COMPARED)
                 if not captured.program.same_as(other.program):
                     raise NeedsValues("the model does not do the same for the prompt as for the tokens after it")
-                _widen(captured.program, _sizes(example, call))
+                _widen(captured.program, other.program, _sizes(example, call))
             tested(model, captured, axes)
         if not all(_admits(captured.program, _sizes(example, call), call) for call in calls):
             raise NeedsValues("not every size of a prompt is one that the graph is for")
@@ -95,10 +95,9 @@ def _sizes(example: Example, call: Call) -> dict[str, int]:
     return {role: given[name].shape[axis] for name, axes in example.axes.items() for axis, role in axes.items()}
 
 
-def _widen(program: Any, sizes: Mapping[str, int]) -> None:
-    for dim in program.dims():
-        if dim["lo"] > dim["declared_lo"] and sizes.get(dim["name"]) == dim["lo"] - 1:
-            program.set_range(dim["name"], dim["lo"] - 1, dim["hi"])
+def _widen(program: Any, other: Any, sizes: Mapping[str, int]) -> None:
+    below = [dim["name"] for dim in program.dims() if dim["lo"] > dim["declared_lo"]]
+    program.widen(other, [name for name in below if name in sizes], program)
 
 
 def _admits(program: Any, sizes: Mapping[str, int], call: Call) -> bool:
