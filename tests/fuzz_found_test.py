@@ -19,3 +19,79 @@ def test_an_operator_whose_size_is_rounded_down_is_not_taken_for_one_of_constant
     operator = getattr(torch.ops.modelport_every_fourth, f"at{at}")
     with pytest.raises(modelport.ExportError, match="E0201"):
         modelport.capture(lambda x: operator(x) + 1, (torch.ones(at),), dynamic=True)
+
+
+# --- models that are not in a module --------------------------------------------------------------------------------
+
+
+def test_a_model_whose_class_is_in_no_module_is_captured() -> None:
+    names: dict[str, Any] = {"__name__": "nowhere", "torch": torch}
+    exec("class Twice(torch.nn.Module):\n    def forward(self, x):\n        return x * 2", names)
+    captured = modelport.capture(names["Twice"]().eval(), (torch.ones(3),))
+    assert captured.run(torch.ones(3)).tolist() == [2, 2, 2]
+
+
+# --- long sums of sizes ---------------------------------------------------------------------------------------------
+
+
+def same_everywhere(function: Callable[..., Any], captured: Any, inputs: dict[str, Any], folder: Path) -> None:
+    """The interpreter, `.pt2` in torch and here, and ONNX give what the function gives."""
+    modelport.ExportedProgram(captured).save(folder / "model.pt2")
+    program = modelport.OnnxProgram(captured, modelport.OnnxConfig(), 23)
+    results = {
+        "captured.run": captured.run(**inputs),
+        "load_pt2": modelport.load_pt2(folder / "model.pt2").run(**inputs),
+        "torch": torch.export.load(folder / "model.pt2").module()(**inputs),
+        "onnx": program(**inputs)[0],
+    }
+    want = function(**inputs)
+    for way, got in results.items():
+        assert got.shape == want.shape and torch.allclose(got, want), way
+
+
+def test_a_sum_of_hundreds_of_numbers_from_data_is_read_back_by_torch(tmp_path: Path) -> None:
+    def function(x: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        total = 0
+        for number in k.tolist():
+            total = total + number
+        return x + total
+
+    shapes = {"x": {0: "rows"}, "k": None}
+    captured = modelport.capture(function, (torch.ones(7), torch.arange(300)), dynamic_shapes=shapes)
+    same_everywhere(function, captured, {"x": torch.ones(5), "k": torch.arange(300) + 1}, tmp_path)
+
+
+# --- cells of ONNX that an optimizer of onnxruntime reads otherwise -------------------------------------------------
+
+
+@pytest.mark.parametrize("first_to_last", [(-1, -1), (-2, 1)], ids=["downwards", "from below zero"])
+def test_rows_taken_at_places_below_zero(first_to_last: tuple[int, int], tmp_path: Path) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        first, step = first_to_last
+        places = torch.arange(x.shape[0] - 1, -1, -1) if step < 0 else torch.arange(first, x.shape[0] - 2)
+        return x.index_select(0, places % x.shape[0] if step > 0 else places)
+
+    captured = modelport.capture(function, (torch.arange(5.0),), dynamic=True)
+    same_everywhere(function, captured, {"x": torch.arange(7.0)}, tmp_path)
+
+
+# --- numbers of Python ----------------------------------------------------------------------------------------------
+
+
+def test_linspace_of_one_step_is_its_start(tmp_path: Path) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.linspace(1, 3, max(x.shape[0] - 2, 1))
+
+    captured = modelport.capture(function, (torch.ones(8),), dynamic=True)
+    for rows in (3, 4, 5, 9):
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        same_everywhere(function, captured, {"x": torch.ones(rows)}, folder)
+
+
+def test_the_magnitude_of_a_size_stays_open(tmp_path: Path) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x * abs(x.shape[0] - 5) + abs(x.shape[0] / 2 - 3)
+
+    captured = modelport.capture(function, (torch.ones(8),), dynamic=True)
+    same_everywhere(function, captured, {"x": torch.ones(3)}, tmp_path)

@@ -223,7 +223,8 @@ def _linspace_of_symbols(original: Callable[..., Any]) -> Callable[..., Any]:
         kwargs["dtype"] = kwargs.get("dtype") or torch.get_default_dtype()
         number = torch.arange(steps, **kwargs)
         step = (end - start) / torch.sym_max(steps - 1, 1)
-        return torch.where(number < steps // 2, number * step + start, end - (steps - 1 - number) * step)
+        half = torch.sym_max(steps // 2, 1)  # a single step is the start
+        return torch.where(number < half, number * step + start, end - (steps - 1 - number) * step)
 
     return linspace
 
@@ -264,6 +265,16 @@ def _stacked(data: Any, dtype: torch.dtype | None, device: Any) -> torch.Tensor:
     return torch.full((), data, dtype=dtype, device=device)
 
 
+def _magnitude(_original: Any) -> Callable[..., Any]:
+    """What `abs` asks of a symbol: torch's own nodes have it, and its binding of ours does not."""
+
+    def magnitude(node: Any) -> Any:
+        number = torch.SymInt(node) if node.is_int() else torch.SymFloat(node)
+        return torch.sym_max(number, -number).node
+
+    return magnitude
+
+
 def _plain_value(_original: Any) -> Callable[..., Any]:
     """The accessors of a symbol's constant value, which torch gives to its own symbols only."""
     return lambda node: sym_constant(node)
@@ -281,6 +292,7 @@ _REPLACEMENTS = Replacements(
         (torch._C._SymNode, "maybe_as_int", _plain_value),
         (torch._C._SymNode, "maybe_as_float", _plain_value),
         (torch._C._SymNode, "maybe_as_bool", _plain_value),
+        (torch._C._SymNode, "abs", _magnitude),
         (torch.SymInt, "__hash__", _symbol_hash),
         (torch.SymFloat, "__hash__", _symbol_hash),
         (torch.SymInt, "__int__", _noted("int")),

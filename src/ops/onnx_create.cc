@@ -93,8 +93,18 @@ Values arange(Lower& l) {
   if (!whole && own != Dtype::i64) return done(l, real_range(l, start, step));
   if (is_number(start, 0) && is_number(step, 1)) return done(l, l.range(l.result().shape[0]));
   const auto number = [&](const ir::Arg& arg) { return l.number_of(arg, Dtype::i64); };
-  return done(l, l.emit("Range", {number(start), number(end), number(step)}, {},
-                        {Dtype::i64, l.result().shape}));
+  const Int* first = start.get<Int>();
+  const Int* by = step.get<Int>();
+  const bool upwards = first != nullptr && by != nullptr && l.surely_at_least(*first, 0) &&
+                       by->constant().value_or(0) > 0;
+  if (upwards) {
+    return done(l, l.emit("Range", {number(start), number(end), number(step)}, {},
+                          {Dtype::i64, l.result().shape}));
+  }
+  // onnxruntime makes a slice of a Gather at the places of a Range, and the end -1 of a slice is
+  // another than that of a range: so places below zero are computed.
+  const Value places = l.range(l.result().shape[0]);
+  return done(l, l.add(l.mul(places, number(step)), number(start)));
 }
 
 Values eye(Lower& l) {

@@ -70,8 +70,8 @@ class Dims {
   /// the edge of a range (1, where the model asks `seq > 1`) stays a symbol and the graph can be
   /// compared with that of another size.
   void set_trial(bool trial) { trial_ = trial; }
-  /// Every condition that was asked for, as it held, once: those that were recorded, in a trial those
-  /// that were not, and those that followed from others.
+  /// Every condition that was asked for, as it held, once: those that were recorded, in a trial
+  /// those that were not, and those that followed from others.
   const std::vector<Guard>& met() const { return met_; }
   void meet(const Bool& condition, const Place& place);
   bool settle_equal(const Int& a, const Int& b, const Place& place) {

@@ -144,7 +144,8 @@ std::vector<OpenCondition> open_conditions(Validity program, const std::vector<G
                                            const std::vector<Guard>& tried) {
   Dims own = dims_of(program);
   for (const Guard& guard : program.guards) {
-    if (is_about_sizes(guard.condition, program.dims) && holds(guard.condition, own.values()).value_or(false))
+    if (is_about_sizes(guard.condition, program.dims) &&
+        holds(guard.condition, own.values()).value_or(false))
       own.settle(guard.condition, {});
   }
   std::vector<OpenCondition> open;

@@ -35,7 +35,7 @@ def _one(seed: int, verdict: str) -> int:
     wanted = next((one for one in found if verdict in one.verdict), None)
     print(make_program(seed).source if wanted is None else alone(wanted))
     for one in found:
-        print(f"# {one.way:18} {one.verdict:28} {one.call}  {one.what[:300]!r}")
+        print(f"# {one.way:18} {one.verdict:28} {'in ' if one.inside else 'out'} {one.call}  {one.what[:300]!r}")
     return int(any(one.verdict == SILENT for one in found))
 
 

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import importlib.util
 import signal
+import sys
 import tempfile
 import traceback
 import warnings
@@ -39,6 +40,7 @@ class Finding:
     verdict: str
     what: str = ""
     call: str = ""
+    inside: bool = False
 
 
 def try_seed(seed: int) -> list[Finding]:
@@ -52,11 +54,18 @@ def try_seed(seed: int) -> list[Finding]:
 
 def try_program(program: FuzzProgram, folder: Path, ways: list[str] | None = None) -> list[Finding]:
     make = load_source(program.source, folder)
+    found: list[Finding] = []
+    prepared: dict[str, Any] = {}
     try:
         captured = capture(program, make())
     except Exception as error:
-        return [Finding(program.seed, "capture", *_refusal_before(error))]
-    found, prepared = [], {}
+        found.append(Finding(program.seed, "capture", *_refusal_before(error)))
+        if getattr(error, "code", "") != "E0302" or "dynamic" in program.options:
+            return found
+        program.options = {
+            "dynamic": True
+        }  # an axis that was asked for is fixed: it may be so where none was asked for
+        return found + try_program(program, folder, ways)
     for way in ways or WAYS:
         try:
             prepared[way] = WAYS[way](program, captured, folder)
@@ -87,7 +96,7 @@ def _called(program: FuzzProgram, captured: Any, make: Any, prepared: dict[str, 
 def _compared(
     program: FuzzProgram, captured: Any, trial: Trial, want: Result | None, call: Any, way: str, given: Any
 ) -> Finding:
-    here = Finding(program.seed, way, Verdict.SAME, call=trial.text(program))
+    here = Finding(program.seed, way, Verdict.SAME, call=trial.text(program), inside=trial.inside)
     try:
         with torch.no_grad():
             got = call(given)
@@ -113,7 +122,9 @@ def _compared(
 
 
 def _is_assertion(text: str) -> bool:
-    return any(word in text for word in ("Runtime assertion", "assert", "Guard failed", "Expected"))
+    return any(
+        word in text for word in ("Runtime assertion", "assert", "Guard failed", "Expected", "branches on its data")
+    )
 
 
 def _refusal_before(error: Exception, way: str = "capture") -> tuple[str, str]:
@@ -130,6 +141,7 @@ def load_source(source: str, folder: Path) -> Any:
     spec = importlib.util.spec_from_file_location("fuzzed_model", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module.make
 

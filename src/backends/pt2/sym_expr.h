@@ -73,6 +73,22 @@ SymExpr symbol_expr(std::string_view name, SymKind kind);
 /// The kind follows from the operator and the arguments.
 SymExpr make_expr(SymOp op, std::vector<SymExpr> args);
 
+/// A fold of many operands in halves rather than one after the other. The tree of a thousand terms
+/// is then ten deep: readers, sympy's among them, go through trees by recursion.
+template <class Operand, class Combine>
+Operand fold_in_halves(std::vector<Operand> operands, Combine combine) {
+  while (operands.size() > 1) {
+    std::vector<Operand> halves;
+    for (std::size_t i = 0; i + 1 < operands.size(); i += 2)
+      halves.push_back(combine(std::move(operands[i]), std::move(operands[i + 1])));
+    if (operands.size() % 2 == 1) halves.push_back(std::move(operands.back()));
+    operands = std::move(halves);
+  }
+  return std::move(operands.front());
+}
+/// As many operands are folded one after the other.
+inline constexpr std::size_t kFewOperands = 8;
+
 /// Trees of shape's expressions.
 SymExpr to_tree(const shape::Int& x, const SymKinds& kinds);
 SymExpr to_tree(const shape::Real& x, const SymKinds& kinds);

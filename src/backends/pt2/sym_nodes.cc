@@ -209,10 +209,12 @@ SymOperand SymNodes::fold(const SymExpr& x) {
   const std::string_view target = target_of(x.op);
   const bool many = x.op == SymOp::min || x.op == SymOp::max;
   if (!many || args.size() <= 2) return call(target, x, args);
+  const auto both = [&](const SymOperand& a, const SymOperand& b) {
+    return call(target, make_expr(x.op, {a.value, b.value}), {a, b});
+  };
+  if (args.size() > kFewOperands) return fold_in_halves(std::move(args), both);
   SymOperand result = args[0];
-  for (std::size_t i = 1; i < args.size(); ++i) {
-    result = call(target, make_expr(x.op, {result.value, args[i].value}), {result, args[i]});
-  }
+  for (std::size_t i = 1; i < args.size(); ++i) result = both(result, args[i]);
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "backends/pt2/sym_expr.h"
 #include "base/error.h"
@@ -106,9 +107,31 @@ class Parser {
   }
 
   SymExpr sum() {
-    SymExpr x = product();
-    while (const auto op = take_infix(kSums)) x = pair(*op, std::move(x), product());
+    std::vector<std::pair<SymOp, SymExpr>> terms;
+    terms.emplace_back(SymOp::add, product());
+    bool integers = terms[0].second.kind == SymKind::integer;
+    while (const auto op = take_infix(kSums)) {
+      terms.emplace_back(*op, product());
+      integers = integers && terms.back().second.kind == SymKind::integer;
+    }
+    if (integers && terms.size() > kFewOperands) return long_sum(std::move(terms));
+    SymExpr x = std::move(terms[0].second);
+    for (std::size_t i = 1; i < terms.size(); ++i)
+      x = pair(terms[i].first, std::move(x), std::move(terms[i].second));
     return x;
+  }
+
+  /// Sums of integers may be taken in any order.
+  SymExpr long_sum(std::vector<std::pair<SymOp, SymExpr>> terms) {
+    std::vector<SymExpr> added, taken_away;
+    for (auto& [op, term] : terms)
+      (op == SymOp::add ? added : taken_away).push_back(std::move(term));
+    const auto add = [this](SymExpr a, SymExpr b) {
+      return pair(SymOp::add, std::move(a), std::move(b));
+    };
+    SymExpr x = fold_in_halves(std::move(added), add);
+    if (taken_away.empty()) return x;
+    return pair(SymOp::sub, std::move(x), fold_in_halves(std::move(taken_away), add));
   }
 
   SymExpr product() {
