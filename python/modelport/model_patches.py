@@ -49,12 +49,7 @@ def _wanted(classes: set[type]) -> Iterator[tuple[Any, str, Callable[[Any], Any]
     caches = sys.modules.get("transformers.cache_utils")
     if caches is not None and hasattr(caches, "LinearAttentionLayer"):
         yield caches.LinearAttentionLayer, "update_conv_state", padded_without_asking
-<<<<<<< HEAD
     for scope in _modules_of(classes):
-=======
-    scopes = {cls.__module__ for cls in classes} & sys.modules.keys()  # a class made by exec has no module
-    for scope in scopes:
->>>>>>> fuzzmodels
         for name, (home, factory) in _FUNCTIONS.items():
             found = vars(scope).get(name)
             if getattr(found, "__module__", "").startswith(home):
@@ -67,11 +62,7 @@ def _wanted(classes: set[type]) -> Iterator[tuple[Any, str, Callable[[Any], Any]
         if cls.__name__ in _DECORATED:
             name, factory = _DECORATED[cls.__name__]
             yield _innermost(getattr(cls, name)), "cell_contents", factory
-<<<<<<< HEAD
     yield from _scans(_modules_of(classes))
-=======
-    yield from _scans(scopes)
->>>>>>> fuzzmodels
 
 
 def _modules_of(classes: set[type]) -> list[Any]:
