@@ -109,7 +109,7 @@ def checkpoint_changes(ground: Ground, target: Target) -> str:
     dated = file.stat()
     other = (Path(ground.model(target.old)) / "model.safetensors").read_bytes()
     ground.whole(target, target.new)
-    delay = ground.random.uniform(0, 0.6)
+    delay = ground.random.uniform(0, ground.measured(target)[0])
 
     def overwrite() -> None:
         time.sleep(delay)
