@@ -1,8 +1,8 @@
 """What a model remembers from call to call.
 
-A buffer that the model writes to, or puts another tensor in place of, is state of the graph: it goes in and out. Anything
-else that a run leaves in the model (a number that counts calls, a tensor in an attribute) is not part of a graph, so that
-a model whose next call depends on it is refused."""
+A buffer that the model writes to, or puts another tensor in place of, is state of the graph: it goes in and out.
+Anything else that a run leaves in the model (a number that counts calls, a tensor in an attribute) is not part of a
+graph, so that a model whose next call depends on it is refused."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def refuse_memory(model: Any, captured: Captured, axes: Any) -> None:
         return
     raise problem(
         "E0205",
-        f"the model keeps {', '.join(sorted(set(names))[:4])} from call to call, and gives other values for it; a graph has "
-        "no such memory",
+        f"the model keeps {', '.join(sorted(set(names))[:4])} from call to call, and gives other values for it; a graph "
+        "has no such memory",
         "keep it in a buffer (register_buffer), which becomes state of the graph",
         "pass it as an input and return it as an output",
     )
