@@ -64,6 +64,9 @@ def close(got: torch.Tensor, want: torch.Tensor) -> str:
     low = want.dtype in (torch.float16, torch.bfloat16)
     if same_values(got, want, 2e-2 if low else None):
         return ""
+    # Operands are of the order of 1: what cancels to zero (lgamma at 1) is rounded as they are.
+    if want.is_floating_point() and torch.allclose(got.double(), want.double(), rtol=0, atol=1e-6, equal_nan=True):
+        return ""
     return f"values differ: {got.flatten()[:6].tolist()} instead of {want.flatten()[:6].tolist()}"
 
 
@@ -111,7 +114,7 @@ def run_sample(op: str, program: Any, operands: list[tuple], seed: int, opset: i
     if not has_values(op):
         kinds = [[(x.dtype, x.shape) for x in results] for results in (ours(), theirs())]
         return "" if kinds[0] == kinds[1] else f"{kinds[0]} instead of {kinds[1]}"
-    if random_draws.is_random(theirs):
+    if random_draws.is_random(op, theirs):
         return random_draws.difference(op, ours, theirs)
     for i, (g, w) in enumerate(zip(ours(), theirs(), strict=True)):
         if problem := close(g, w):

@@ -54,7 +54,7 @@ OTHER = {
 @pytest.mark.parametrize("op", SAME)
 def test_draws_of_one_distribution_agree(op: str) -> None:
     torch.manual_seed(0)
-    assert random_draws.is_random(lambda: [SAME[op]()])
+    assert random_draws.is_random(op, lambda: [SAME[op]()])
     assert random_draws.difference(op, lambda: [SAME[op]()], lambda: [SAME[op]()]) == ""
 
 
@@ -65,4 +65,4 @@ def test_draws_of_another_distribution_do_not(op: str, other: str) -> None:
 
 
 def test_what_draws_nothing_is_not_random() -> None:
-    assert not random_draws.is_random(lambda: [dropout(X, 0.5, training=False)])
+    assert not random_draws.is_random("aten.dropout", lambda: [dropout(X, 0.5, training=False)])

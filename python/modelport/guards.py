@@ -21,8 +21,9 @@ from .trial_inputs import resized
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 _STEPS = 6  # bounds in a row that are tried on each side; the next one stays
+_AWAY = (1, 2, 4, 8, 16)  # from a size that was tried, where its neighbours are looked for
 _TRIED_BY_VALUE = 4  # conditions that followed from others, with a run of the model for each
-_CONDITIONS = 2  # sizes at most that are tried for them: each costs a capture and some runs of the model
+_CONDITIONS = 3  # sizes at most that are tried for them: each costs a capture and some runs of the model
 
 
 def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
@@ -35,11 +36,22 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
             before = _ranges(captured)
             captured = _tested_on_one_side(model, captured, axes, narrowed)
             real |= {name for name in narrowed if _ranges(captured).get(name) == before.get(name)}
-    against = sorted(set(captured.program.sizes_against()))
-    for name, size in against if len(against) <= _CONDITIONS else ():
-        captured = _freed(model, captured, axes, name, size)
+    tried: set[tuple[str, int]] = set()
+    for _ in range(_CONDITIONS):
+        against = _farthest(captured, tried)
+        if against is None:
+            break
+        tried.add(against)
+        captured = _freed(model, captured, axes, *against)
     _close(model, captured)
     return captured
+
+
+def _farthest(captured: Captured, tried: set[tuple[str, int]]) -> tuple[str, int] | None:
+    """Of sizes that each break a condition, the one farthest from the example: it breaks most of them."""
+    hints = {dim["name"]: dim["hint"] for dim in captured.program.dims()}
+    left = sorted(set(captured.program.sizes_against()) - tried, key=lambda row: (-abs(row[1] - hints[row[0]]), row))
+    return left[0] if left else None
 
 
 def _close(model: Any, captured: Captured) -> None:
@@ -62,7 +74,8 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
     other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
     if other is None or _pinned(other, {name: size}):
         return captured
-    for graph, inputs in ((captured, other.inputs), (other, captured.inputs)):
+    graphs = ((captured, other.inputs), (other, captured.inputs))
+    for graph, inputs in graphs if _as_open(other, captured) else graphs[:1]:
         program = graph.program.copy()
         if graph is other:
             program.take_validity(captured.program)
@@ -81,9 +94,13 @@ def _nearby(program: Any, name: str, tried: int) -> list[int]:
     dim = next((dim for dim in program.dims() if dim["name"] == name), None)
     if dim is None:
         return []
-    hint = dim["hint"]
-    sizes = {hint - 1, hint + 1, tried - 1, tried + 1, 2 * hint, 2 * hint + 1} - {hint, tried}
-    return sorted(at for at in sizes if _inside(at, dim["lo"], dim["hi"]))
+    hints = {dim["name"]: dim["hint"] for dim in program.dims()}
+    found: set[int] = set()
+    for center in (dim["hint"], tried, 2 * dim["hint"]):
+        near = [center + away for step in _AWAY for away in (step, -step)]
+        near = [at for at in near if _inside(at, dim["lo"], dim["hi"]) and program.admits(hints | {name: at})]
+        found.update(near[:2])
+    return sorted(found - {dim["hint"], tried})
 
 
 def _inside(size: int, low: int, high: int | None) -> bool:
@@ -139,6 +156,7 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict
     reaches_far = all(size >= 2 * sizes[name] + 1 for name, size in further.items())
     if (
         reaches_far
+        and _as_open(other, captured)
         and _serves(model, other, captured.inputs, sizes, further)
         and _right_where_others_grow(model, other, captured, sizes)
     ):
@@ -163,6 +181,11 @@ def _right_nearby(
 
 def _copy_of(captured: Captured) -> Captured:
     return Captured(captured.program.copy(), captured.inputs, captured.outputs, captured.in_graph)
+
+
+def _as_open(other: Captured, captured: Captured) -> bool:
+    """Whether the same symbols are fixed, or the same as others, in both captures."""
+    return other.program.replacements().keys() == captured.program.replacements().keys()
 
 
 def _pinned(captured: Captured, sizes: dict[str, int]) -> bool:

@@ -60,8 +60,8 @@ def refuse_memory(model: Any, captured: Captured, axes: Any) -> None:
         return
     raise problem(
         "E0205",
-        f"the model keeps {', '.join(sorted(set(names))[:4])} from call to call, and gives other values for it; a graph "
-        "has no such memory",
+        f"the model keeps {', '.join(sorted(set(names))[:4])} from call to call, and gives other values for it; "
+        "a graph has no such memory",
         "keep it in a buffer (register_buffer), which becomes state of the graph",
         "pass it as an input and return it as an output",
     )

@@ -31,6 +31,8 @@ Dtype kernel_dtype(std::string_view op, Dtype dtype) {
     case Dtype::f8e4m3:
     case Dtype::f8e5m2:
       return Dtype::f32;
+    case Dtype::f16:
+      return op == "Erf" ? Dtype::f32 : dtype;  // a tenth off near 0 on aarch64
     case Dtype::f64:
       return contains(kSingle, op) || contains(kSingleToo, op) ? Dtype::f32 : dtype;
     case Dtype::boolean:

@@ -15,7 +15,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = std::numbers::pi;
 
-Value operand(Lower& l) { return l.in("self", working_dtype(l.result().dtype)); }
+/// In eleven bits a series loses what it is summed for.
+Value operand(Lower& l) {
+  const Dtype dtype = working_dtype(l.result().dtype);
+  return l.in("self", dtype == Dtype::f16 ? Dtype::f32 : dtype);
+}
 Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 
 /// sin(pi x), cos(pi x) and their quotient need x without its whole part, or they lose all digits.

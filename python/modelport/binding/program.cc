@@ -139,32 +139,41 @@ std::optional<bool> holds(const shape::Bool& condition, const shape::Values& val
   }
 }
 
-/// The size nearest to the example's, within its range, at which a condition does not hold.
-std::optional<std::int64_t> size_against(const shape::Bool& condition, const shape::Dim& dim,
-                                         shape::Values values) {
+/// The size near the example's, within its range, at which a condition does not hold and as many of
+/// the others as possible do.
+std::optional<std::int64_t> size_against(const Program& program, const shape::Bool& condition,
+                                         const shape::Dim& dim) {
   constexpr std::int64_t kNear = 64;
+  shape::Values values = sizes_of_example(program);
+  std::optional<std::int64_t> best;
+  std::ptrdiff_t fewest = 0;
   for (std::int64_t away = 1; away <= kNear; ++away) {
     for (const std::int64_t size : {dim.hint + away, dim.hint - away}) {
       if (size < dim.range.lo || size > dim.range.hi) continue;
       values.ints[dim.name] = size;
-      if (holds(condition, values) == false) return size;
+      if (holds(condition, values) != false) continue;
+      const auto broken = std::ranges::count_if(program.graph.guards, [&](const auto& guard) {
+        return holds(guard.condition, values) == false;
+      });
+      if (best && broken >= fewest) continue;
+      best = size;
+      fewest = broken;
     }
   }
-  return std::nullopt;
+  return best;
 }
 
 /// Symbols of the inputs that some condition besides their ranges concerns, each with a size that
 /// breaks it while the others are as in the example.
 std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& program) {
   std::vector<std::pair<std::string, std::int64_t>> found;
-  const shape::Values example = sizes_of_example(program);
   for (const shape::Guard& guard : program.graph.guards) {
     if (signature::depends_on_data(guard.condition, program.graph.dims)) continue;
     std::set<std::string, std::less<>> symbols;
     shape::collect_symbols(guard.condition, symbols);
     for (const shape::Dim& dim : program.graph.dims) {
       if (!symbols.contains(dim.name)) continue;
-      const auto size = size_against(guard.condition, dim, example);
+      const auto size = size_against(program, guard.condition, dim);
       if (!size) continue;
       found.emplace_back(dim.name, *size);
       break;
