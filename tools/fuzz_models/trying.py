@@ -103,10 +103,10 @@ def _compared(
     except Exception as error:
         here.what = f"{type(error).__name__}: {str(error)[:600]}"
         code = getattr(error, "code", "")
-        if way in OURS and not isinstance(error, modelport.ExportError):
-            here.verdict = Verdict.BARE
-        elif want is None:
+        if want is None:
             here.verdict = Verdict.BOTH_FAIL
+        elif way in OURS and not isinstance(error, modelport.ExportError):
+            here.verdict = Verdict.BARE
         elif not trial.inside:
             here.verdict = Verdict.REFUSED
         else:

@@ -24,24 +24,22 @@ class Verdict(StrEnum):
 
 
 def difference(got: Result, want: Result, in_graph: list[bool]) -> str:
-    """Empty if they are the same. A way without structure gives only what is computed."""
+    """Empty if they are the same. A way without structure gives only the tensors that are computed."""
     leaves = want.leaves
     if got.structure is None:
         if len(in_graph) != len(leaves):
             return f"{len(in_graph)} leaves instead of {len(leaves)}"
-        leaves = [leaf for leaf, inside in zip(leaves, in_graph, strict=True) if inside]
+        leaves = [x for x, inside in zip(leaves, in_graph, strict=True) if inside and isinstance(x, torch.Tensor)]
     elif got.structure != want.structure:
         return f"structure {got.structure} instead of {want.structure}"
     if len(got.leaves) != len(leaves):
         return f"{len(got.leaves)} results instead of {len(leaves)}"
-    found = (_of_leaf(g, w, got.structure is None) for g, w in zip(got.leaves, leaves, strict=True))
+    found = (_of_leaf(g, w) for g, w in zip(got.leaves, leaves, strict=True))
     return next((f"result {i}: {what}" for i, what in enumerate(found) if what), "")
 
 
-def _of_leaf(got: Any, want: Any, numbers_are_tensors: bool) -> str:
+def _of_leaf(got: Any, want: Any) -> str:
     if not isinstance(want, torch.Tensor):
-        if isinstance(got, torch.Tensor) and numbers_are_tensors:
-            got = got.item() if got.numel() == 1 else got
         same = not isinstance(got, torch.Tensor) and got == want
         return "" if same else f"{got!r} instead of {want!r}"
     if not isinstance(got, torch.Tensor):
