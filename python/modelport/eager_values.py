@@ -96,7 +96,7 @@ def _run(model: Any, inputs: Mapping[str, Any]) -> None:
     rng = torch.get_rng_state()
     state = state_of(model if isinstance(model, torch.nn.Module) else None)
     try:
-        with torch.no_grad(), state.unchanged(lambda _tensor: None):
+        with torch.no_grad(), state.kept():
             given = copy.deepcopy(dict(inputs))
             positional = [given.pop(name) for name in list(given) if name.startswith("*")]
             model(*positional, **given)

@@ -224,7 +224,7 @@ def _runs(model: Any, inputs: Flat) -> bool:
     state = state_of(model if isinstance(model, torch.nn.Module) else None)
     rng = torch.get_rng_state()
     try:
-        with torch.no_grad(), state.unchanged(lambda _tensor: None):
+        with torch.no_grad(), state.kept():
             model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))
     except Exception:
         return False
@@ -247,7 +247,7 @@ def _comparison(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, i
     # A model may settle for another kind of attention at a size, and keep to it afterwards.
     state = state_of(model if isinstance(model, torch.nn.Module) else None)
     try:
-        with torch.no_grad(), state.unchanged(lambda _tensor: None):
+        with torch.no_grad(), state.kept():
             try:
                 want = flatten(model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))).leaves
             except Exception:

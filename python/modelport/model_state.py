@@ -119,6 +119,20 @@ class ModelState:
         return str(change.key)
 
     @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Puts everything back after a run of the model that nobody records: contents of buffers, too."""
+        buffers = [buffer for _, child in self.modules for buffer in child._buffers.values() if buffer is not None]
+        contents = [(tensor, tensor.clone()) for tensor in (*buffers, *self._tensors) if not tensor.is_meta]
+        try:
+            with self.unchanged(lambda _tensor: None):
+                yield
+        finally:
+            with torch.no_grad():
+                for tensor, before in contents:
+                    if not torch.equal(tensor, before):
+                        tensor.copy_(before)
+
+    @contextmanager
     def unchanged(self, protect: Callable[[torch.Tensor], None]) -> Iterator[None]:
         """Puts everything back on exit. Tensors that are plain attributes are handed to `protect`, which undoes writes
         to their memory."""
