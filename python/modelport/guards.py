@@ -82,7 +82,7 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
         program.drop_conditions({name: size}, captured.program)
         program.widen(other.program, [], captured.program)
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
-        further = [resized(captured, {name: at}) for at in _nearby(program, name, size)]
+        further = [resized(captured, sizes) for sizes in _crossed(program, name, _nearby(program, name, size))]
         if right_at(model, freed, inputs, {}) and all(_comparison(model, freed, at, {}) is not False for at in further):
             return freed
     return captured
@@ -101,6 +101,15 @@ def _nearby(program: Any, name: str, tried: int) -> list[int]:
         near = [at for at in near if _inside(at, dim["lo"], dim["hi"]) and program.admits(hints | {name: at})]
         found.update(near[:2])
     return sorted(found - {dim["hint"], tried})
+
+
+def _crossed(program: Any, name: str, sizes: list[int]) -> list[dict[str, int]]:
+    """Each size of one dimension with the others as in the example, and with all of them one larger."""
+    dims = [dim for dim in program.dims() if not dim["from_data"] and dim["name"] != name]
+    hints = {dim["name"]: dim["hint"] for dim in dims}
+    larger = {d["name"]: d["hint"] + 1 for d in dims if _inside(d["hint"] + 1, d["lo"], d["hi"])}
+    crossed = [{name: at} for at in sizes]
+    return crossed + [larger | {name: at} for at in sizes if program.admits(hints | larger | {name: at})]
 
 
 def _inside(size: int, low: int, high: int | None) -> bool:
@@ -185,7 +194,7 @@ def _copy_of(captured: Captured) -> Captured:
 
 def _as_open(other: Captured, captured: Captured) -> bool:
     """Whether the same symbols are fixed, or the same as others, in both captures."""
-    return other.program.replacements().keys() == captured.program.replacements().keys()
+    return other.program.replaced_sizes() == captured.program.replaced_sizes()
 
 
 def _pinned(captured: Captured, sizes: dict[str, int]) -> bool:

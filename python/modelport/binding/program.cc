@@ -335,6 +335,15 @@ void bind_program(py::module_& module) {
                printed[symbol] = shape::print(value);
              return printed;
            })
+      .def("replaced_sizes",
+           [](const Program& self) {
+             std::set<std::string> names;
+             for (const auto& [symbol, value] : self.replacements) {
+               const shape::Dim* dim = self.dims.find(symbol);
+               if (dim != nullptr && !dim->from_data) names.insert(symbol);
+             }
+             return names;
+           })
       .def("same_as", [](const Program& self,
                          const Program& other) { return same_where_both_hold(self, other); })
       .def("weights", [](const Program& self) { return self.weights; })
