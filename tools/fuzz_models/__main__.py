@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .pool import run_seeds
 from .program import make_program
+from .reducing import reduced
 from .report import SILENT, alone, table
 from .trying import Finding, try_seed
 
@@ -24,16 +25,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="one program: its source and every finding")
     parser.add_argument("--log", type=Path, help="every finding that is not 'same', a line of JSON each")
     parser.add_argument("--verdict", default=SILENT, help="with --seed: the program alone for the first of these")
+    parser.add_argument("--reduce", action="store_true", help="with --seed: the program made as small as it goes")
     asked = parser.parse_args()
     if asked.seed is not None:
-        return _one(asked.seed, asked.verdict)
+        return _one(asked.seed, asked.verdict, asked.reduce)
     return _many(range(asked.first, asked.first + asked.programs), asked.jobs, asked.log)
 
 
-def _one(seed: int, verdict: str) -> int:
+def _one(seed: int, verdict: str, reduce: bool) -> int:
     found = try_seed(seed)
     wanted = next((one for one in found if verdict in one.verdict), None)
-    print(make_program(seed).source if wanted is None else alone(wanted))
+    program = make_program(seed)
+    if wanted is not None and reduce:
+        program, wanted = reduced(program, wanted)
+    print(program.source if wanted is None else alone(wanted, program))
     for one in found:
         print(f"# {one.way:18} {one.verdict:28} {'in ' if one.inside else 'out'} {one.call}  {one.what[:300]!r}")
     return int(any(one.verdict == SILENT for one in found))

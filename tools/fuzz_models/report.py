@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from .program import make_program
+from .calls import Trial
+from .program import FuzzProgram, make_program
 from .trying import Finding
 from .verdict import Verdict
 from .ways import WAYS
@@ -37,9 +38,9 @@ def _rank(verdict: str) -> int:
     return order.index(verdict) if verdict in order else len(order)
 
 
-def alone(one: Finding) -> str:
+def alone(one: Finding, program: FuzzProgram | None = None) -> str:
     """The program of a finding, with the call that shows it."""
-    program = make_program(one.seed)
+    program = make_program(one.seed) if program is None else program
     save = 'modelport.ExportedProgram(captured).save("model.pt2")'
     ways = {
         "captured.run": "got = captured.run(**inputs)",
@@ -47,7 +48,7 @@ def alone(one: Finding) -> str:
         "torch.export.load": f'{save}\ngot = torch.export.load("model.pt2").module()(**inputs)',
     }
     onnx = "program = modelport.OnnxProgram(captured, modelport.OnnxConfig(), 23)\ngot = program(**inputs)"
-    example = call_text(one.seed)
+    example = Trial(program.sizes, program.seed, program.plain, True).text(program)
     lines = [
         f"# seed {one.seed}, {one.way}: {one.verdict}",
         *(f"# {line}" for line in one.what.splitlines()),
@@ -65,11 +66,3 @@ def alone(one: Finding) -> str:
             'print("got", got)',
         ]
     return "\n".join(lines)
-
-
-def call_text(seed: int) -> str:
-    """The example inputs, as a program writes them."""
-    from .calls import Trial
-
-    program = make_program(seed)
-    return Trial(program.sizes, program.seed, program.plain, True).text(program)
