@@ -70,7 +70,8 @@ class PySession {
       program->weights.emplace(session_->graph().value(value).name, tensor.detach());
     }
     program->graph = session_->finish();
-    // The model goes on writing to its buffer: the program begins with what was there at the capture.
+    // The model goes on writing to its buffer: the program begins with what was there at the
+    // capture.
     for (const ir::Mutation& mutation : program->graph.mutations) {
       at::Tensor& buffer = program->weights.at(program->graph.value(mutation.buffer).name);
       buffer = buffer.clone();

@@ -55,6 +55,15 @@ def refuse_unknown(config: Any, model_class: str | None = None) -> None:
         raise refusal(CLIENT, config, name, "of encoders with a decoder it knows Whisper only", *other)
     if not name.endswith(_LANGUAGE_MODELS):
         raise refusal(CLIENT, config, name, "it takes language models of one graph (…ForCausalLM), and Whisper", *other)
+    if _keeps_states(name):
+        raise refusal(CLIENT, config, name, "it gives keys and values, and no states of another kind", *other)
+
+
+def _keeps_states(name: str) -> bool:
+    """Whether transformers says that a model of this class has more in its cache than keys and values."""
+    import transformers
+
+    return bool(getattr(getattr(transformers, name, None), "_is_stateful", False))
 
 
 def part_names(model: Any, names: list[str]) -> dict[str, str]:
