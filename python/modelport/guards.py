@@ -95,7 +95,8 @@ def _nearby(program: Any, name: str, tried: int) -> list[int]:
     if dim is None:
         return []
     hints = {dim["name"]: dim["hint"] for dim in program.dims()}
-    found: set[int] = set()
+    # The smallest size is where slices become empty and broadcasting begins.
+    found = {at for at in (dim["lo"],) if program.admits(hints | {name: at})}
     for center in (dim["hint"], tried, 2 * dim["hint"]):
         near = [center + away for step in _AWAY for away in (step, -step)]
         near = [at for at in near if _inside(at, dim["lo"], dim["hi"]) and program.admits(hints | {name: at})]
