@@ -203,17 +203,31 @@ c10::OperatorHandle find_operator(std::string_view dotted) {
 }
 
 const OpFacts& facts_of(const c10::OperatorHandle& op) {
-  // Facts never change; a shared lock keeps captures of several threads apart.
+  // Facts never change; a shared lock keeps captures of several threads apart. A library that is
+  // unloaded takes its schemas with it, and one of another library may come to lie in their place.
+  struct Known {
+    c10::OperatorName name;
+    std::unique_ptr<OpFacts> facts;
+  };
   static std::shared_mutex mutex;
-  static std::unordered_map<const void*, std::unique_ptr<OpFacts>> known;
+  static std::unordered_map<const void*, Known> known;
+  static std::vector<std::unique_ptr<OpFacts>> outdated;  // somebody may still hold them
   const void* key = &op.schema();
   {
     const std::shared_lock lock(mutex);
-    if (const auto found = known.find(key); found != known.end()) return *found->second;
+    const auto found = known.find(key);
+    if (found != known.end() && found->second.name == op.operator_name())
+      return *found->second.facts;
   }
   auto facts = std::make_unique<OpFacts>(read_facts(op));
   const std::unique_lock lock(mutex);
-  return *known.emplace(key, std::move(facts)).first->second;
+  Known& entry = known.try_emplace(key, Known{op.operator_name(), nullptr}).first->second;
+  if (entry.facts != nullptr && !(entry.name == op.operator_name())) {
+    outdated.push_back(std::move(entry.facts));
+    entry.name = op.operator_name();
+  }
+  if (entry.facts == nullptr) entry.facts = std::move(facts);
+  return *entry.facts;
 }
 
 }  // namespace modelport::capture
