@@ -99,3 +99,23 @@ def test_the_magnitude_of_a_size_stays_open(tmp_path: Path) -> None:
 
     captured = modelport.capture(function, (torch.ones(8),), dynamic=True)
     same_everywhere(function, captured, {"x": torch.ones(3)}, tmp_path)
+
+
+# --- what trials leave behind ---------------------------------------------------------------------------------------
+
+
+class Counter(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return torch.cat([piece * 2 for piece in x.split(2)]) + self.calls
+
+
+def test_a_capture_that_runs_the_model_leaves_its_buffers_as_they_were() -> None:
+    model = Counter().eval()
+    captured = modelport.capture(model, (torch.ones(5),), dynamic=True)
+    assert model.calls == 0
+    assert [captured.run(torch.zeros(5))[0].item() for _ in range(2)] == [1, 2]
