@@ -121,7 +121,7 @@ void ProgramWriter::add_constant(const signature::Leaf& leaf) {
 }
 
 /// What torch's own test of inputs leaves out: sizes that depend on several symbols, and a least
-/// size of two.
+/// size of one or two.
 void ProgramWriter::add_input_checks() {
   for (const ir::ValueId id : graph_.inputs) {
     const ir::Value& input = graph_.value(id);
@@ -136,9 +136,10 @@ void ProgramWriter::add_input_checks() {
   }
   for (const auto& [name, symbol] : symbols_.all()) {
     const SymExpr tree = symbol_expr(name, symbol.kind);
-    if (symbol.from_data || symbol.range.lo != 2 || !numbers_.knows(tree)) continue;
-    numbers_.require(make_expr(SymOp::ge, {tree, integer_expr(2)}),
-                     fmt::format("Guard failed: {} >= 2", name));
+    const std::int64_t least = symbol.range.lo;
+    if (symbol.from_data || least < 1 || least > 2 || !numbers_.knows(tree)) continue;
+    numbers_.require(make_expr(SymOp::ge, {tree, integer_expr(least)}),
+                     fmt::format("Guard failed: {} >= {}", name, least));
   }
 }
 
