@@ -99,3 +99,47 @@ def test_the_magnitude_of_a_size_stays_open(tmp_path: Path) -> None:
 
     captured = modelport.capture(function, (torch.ones(8),), dynamic=True)
     same_everywhere(function, captured, {"x": torch.ones(3)}, tmp_path)
+
+
+# --- what trials leave behind ---------------------------------------------------------------------------------------
+
+
+class Counter(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.add_(1)
+        return torch.cat([piece * 2 for piece in x.split(2)]) + self.calls
+
+
+def test_a_capture_that_runs_the_model_leaves_its_buffers_as_they_were() -> None:
+    model = Counter().eval()
+    captured = modelport.capture(model, (torch.ones(5),), dynamic=True)
+    assert model.calls == 0
+    assert [captured.run(torch.zeros(5))[0].item() for _ in range(2)] == [1, 2]
+
+
+# --- operators in place whose functional form has another overload --------------------------------------------------
+
+
+@pytest.mark.parametrize("written", [" //= 2", " //= y", " **= 2", " **= y", ".float_power_(2)", ".float_power_(y)"])
+def test_an_operator_in_place_is_recorded_as_the_functional_one_that_takes_the_same(
+    written: str, tmp_path: Path
+) -> None:
+    names: dict[str, Any] = {}
+    exec(f"def function(x, y):\n    x = x.double() * 2\n    x{written}\n    return x", names)
+    function = names["function"]
+    captured = modelport.capture(function, {"x": torch.ones(4), "y": torch.ones(4)}, dynamic=True)
+    inputs = {"x": torch.tensor([1.0, 2.5, 3.0]), "y": torch.tensor([2.0, 1.0, 3.0])}
+    same_everywhere(function, captured, inputs, tmp_path)
+
+
+def test_divmod_of_a_size_stays_open(tmp_path: Path) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        whole, rest = divmod(x.shape[0], 3)
+        return x * whole + rest + divmod(17, x.shape[0])[1]
+
+    captured = modelport.capture(function, (torch.ones(8),), dynamic=True)
+    same_everywhere(function, captured, {"x": torch.ones(4)}, tmp_path)

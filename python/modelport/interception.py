@@ -275,6 +275,11 @@ def _magnitude(_original: Any) -> Callable[..., Any]:
     return magnitude
 
 
+def _quotient_and_rest(_original: Any) -> Callable[..., Any]:
+    """`divmod` of symbols, which torch leaves out."""
+    return lambda number, by: (number // by, number % by)
+
+
 def _plain_value(_original: Any) -> Callable[..., Any]:
     """The accessors of a symbol's constant value, which torch gives to its own symbols only."""
     return lambda node: sym_constant(node)
@@ -294,6 +299,8 @@ _REPLACEMENTS = Replacements(
         (torch._C._SymNode, "maybe_as_bool", _plain_value),
         (torch._C._SymNode, "abs", _magnitude),
         (torch.SymInt, "__hash__", _symbol_hash),
+        (torch.SymInt, "__divmod__", _quotient_and_rest),
+        (torch.SymInt, "__rdivmod__", lambda _original: lambda by, number: (number // by, number % by)),
         (torch.SymFloat, "__hash__", _symbol_hash),
         (torch.SymInt, "__int__", _noted("int")),
         (torch.SymInt, "__index__", _noted("range", "np")),

@@ -85,50 +85,46 @@ bool is_tensor_type(const c10::Argument& argument) {
   return type->kind() == c10::TypeKind::TensorType;
 }
 
-std::string base_name(const c10::OperatorHandle& op) {
-  std::string name = op.operator_name().name;
-  const auto colons = name.find("::");
-  return name.substr(0, colons) + "." + name.substr(colons + 2);
+/// Whether the operator takes the same as `op` takes besides what it only writes to.
+bool takes_the_same(const c10::OperatorName& name, const c10::OperatorHandle& op,
+                    const OpFacts& facts) {
+  const auto handle = c10::Dispatcher::singleton().findSchema(name);
+  if (!handle) return false;
+  const auto& theirs = handle->schema().arguments();
+  const auto& ours = op.schema().arguments();
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (facts.args[i].out_only) continue;
+    if (at >= theirs.size() || *theirs[at].type() != *ours[i].type()) return false;
+    ++at;
+  }
+  return std::all_of(theirs.begin() + static_cast<std::ptrdiff_t>(at), theirs.end(),
+                     [](const c10::Argument& a) { return !a.is_out() && a.default_value(); });
 }
 
-/// The functional operator with the same arguments but those that are only written to.
+/// The functional operator with the same arguments but those that are only written to. Most have
+/// the overload's name, too; "add.out" is the out= form of "add.Tensor", and "pow_.Scalar" that of
+/// "pow.Tensor_Scalar", while "pow.Scalar" is another operator.
 std::string functional_name(const c10::OperatorHandle& op, const OpFacts& facts) {
   const std::string own = dotted_name(op.operator_name());
   for (const auto& [from, to] : kRenamed) {
     if (own == from) return std::string(to);
   }
-  std::string base = base_name(op);
-  const std::string& overload = op.operator_name().overload_name;
-  const bool in_place = base.ends_with("_") && !base.ends_with("__");
+  c10::OperatorName wanted = op.operator_name();
+  const bool in_place = wanted.name.ends_with("_") && !wanted.name.ends_with("__");
   if (in_place) {
-    base.pop_back();
-  } else if (base.starts_with("aten.__i") && base.ends_with("__")) {
-    base.erase(7, 1);  // __ior__ -> __or__
+    wanted.name.pop_back();
+  } else if (const auto ior = wanted.name.find("::__i");
+             ior != std::string::npos && wanted.name.ends_with("__")) {
+    wanted.name.erase(ior + 4, 1);  // __ior__ -> __or__
   }
-  std::string best = overload.empty() ? base : base + "." + overload;
-  const bool has_out = std::any_of(facts.args.begin(), facts.args.end(),
-                                   [](const ArgFacts& a) { return a.out_only; });
-  if (!has_out) return best;
-  // "add.out" is the out= form of "add.Tensor", "cumsum.out" of "cumsum": the one whose arguments
-  // match.
+  const bool is_itself = wanted == op.operator_name();
+  if (!is_itself && takes_the_same(wanted, op, facts)) return dotted_name(wanted);
   for (const auto& other : c10::Dispatcher::singleton().getAllOpNames()) {
-    if (other.name != op.operator_name().name || other.overload_name == overload) continue;
-    const auto handle = c10::Dispatcher::singleton().findSchema(other);
-    if (!handle) continue;
-    const auto& theirs = handle->schema().arguments();
-    std::vector<std::string> wanted;
-    for (const ArgFacts& a : facts.args) {
-      if (!a.out_only) wanted.push_back(a.name);
-    }
-    if (theirs.size() < wanted.size()) continue;
-    bool same = true;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      same = same && theirs[i].name() == wanted[i] &&
-             *theirs[i].type() == *op.schema().arguments()[i].type();
-    }
-    if (same) return dotted_name(other);
+    if (other.name != wanted.name || other == op.operator_name()) continue;
+    if (takes_the_same(other, op, facts)) return dotted_name(other);
   }
-  return best;
+  return dotted_name(wanted);
 }
 
 /// `dropout_(self, ...)` is recorded as `dropout(input, ...)`: by position, under the functional
