@@ -14,14 +14,16 @@ import torch
 from .captured import Captured
 from .capturing import Trial, capture_once
 from .dynamic import Axes
+from .errors import ExportError
 from .model_state import state_of
 from .structure import Flat, flatten, unflatten
 from .tolerance import same_values
-from .trial_inputs import resized
+from .trial_inputs import resized, shuffled
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 _STEPS = 6  # bounds in a row that are tried on each side; the next one stays
 _AWAY = (1, 2, 4, 8, 16)  # from a size that was tried, where its neighbours are looked for
+_ORDERS = 2  # of the data that are tried at a size, besides the example's
 _TRIED_BY_VALUE = 4  # conditions that followed from others, with a run of the model for each
 _CONDITIONS = 3  # sizes at most that are tried for them: each costs a capture and some runs of the model
 
@@ -72,7 +74,7 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
     """Without a condition that narrows no range (`seq % 16 == 0`, and a branch without padding), if one graph is right
     where it holds and where it does not."""
     other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
-    if other is None or _pinned(other, {name: size}):
+    if other is None or _pinned(other, {name: size}) or not captured.program.data_decide_alike(other.program):
         return captured
     graphs = ((captured, other.inputs), (other, captured.inputs))
     for graph, inputs in graphs if _as_open(other, captured) else graphs[:1]:
@@ -83,7 +85,7 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
         program.widen(other.program, [], captured.program)
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
         further = [resized(captured, sizes) for sizes in _crossed(program, name, _nearby(program, name, size))]
-        if right_at(model, freed, inputs, {}) and all(_comparison(model, freed, at, {}) is not False for at in further):
+        if right_at(model, freed, inputs, {}) and all(_not_wrong(model, freed, at, {}) for at in further):
             return freed
     return captured
 
@@ -157,6 +159,8 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict
     further = _further(wider, sizes)
     # Where the model settled for one size, the graphs were compared there, and a range that opens upwards has others.
     same = captured.program.same_as(other.program) and not (further and _pinned(other, sizes))
+    if not same and not captured.program.data_decide_alike(other.program):
+        return captured
     if same or (
         _serves(model, captured, other.inputs, sizes, further)
         and _right_nearby(model, captured, wider, sizes, captured)
@@ -185,8 +189,16 @@ def _right_nearby(
     old = {} if known is None else _ranges(known)
     around = [(name, at) for name, size in sizes.items() for at in _nearby(wider.program, name, size)]
     around = [(name, at) for name, at in around if name not in old or not _inside(at, *old[name])]
-    runs = (_comparison(model, captured, resized(wider, {name: at}), {name: at}) for name, at in around)
-    return all(right is not False for right in runs)
+    return all(_not_wrong(model, captured, resized(wider, {name: at}), {name: at}) for name, at in around)
+
+
+def _not_wrong(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
+    """With the example's data in another order: graphs that differ may agree for one order by chance. Where the model
+    does not take it, or the graph is not for such data, the example's own."""
+    for seed in range(_ORDERS):
+        if _comparison(model, captured, shuffled(inputs, seed), sizes) is False:
+            return False
+    return _comparison(model, captured, inputs, sizes) is not False
 
 
 def _copy_of(captured: Captured) -> Captured:
@@ -249,7 +261,7 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]
 
 
 def _comparison(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool | None:
-    """None where the model itself does not run."""
+    """None where the model itself does not run, or the graph says that it is not for such data."""
     trial = captured.program.copy()
     _set_ranges(trial, sizes)
     tensors = [leaf for leaf in inputs.leaves if isinstance(leaf, torch.Tensor)]
@@ -264,6 +276,8 @@ def _comparison(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, i
                 return None
             torch.set_rng_state(rng)
             values, _ = trial.run(tensors)
+    except ExportError as error:
+        return None if error.code == "E0304" else False
     except Exception:
         return False
     finally:

@@ -23,6 +23,25 @@ def resized(captured: Any, sizes: dict[str, int]) -> Flat:
     return Flat(flat.names, leaves, flat.spec)
 
 
+def shuffled(inputs: Flat, seed: int) -> Flat:
+    """The same elements in another order, for a run with other data: graphs that differ may agree for some data by
+    chance. What means something by its order stays, as above."""
+    generator = torch.Generator().manual_seed(seed)
+    leaves = [_shuffled(leaf, generator) if isinstance(leaf, torch.Tensor) else leaf for leaf in inputs.leaves]
+    return Flat(inputs.names, leaves, inputs.spec)
+
+
+def _shuffled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    flat = tensor.reshape(-1)
+    if flat.numel() < 2 or _is_ordered(tensor) or (not tensor.is_floating_point() and bool((flat.diff() >= 0).all())):
+        return tensor
+    return flat[torch.randperm(flat.numel(), generator=generator)].reshape(tensor.shape)
+
+
+def _is_ordered(tensor: torch.Tensor) -> bool:
+    return tensor.dtype == torch.bool or len(tensor.unique()) <= 2
+
+
 def _free_axes(captured: Any) -> list[list[int]]:
     """For each input the axes that have no fixed size."""
     return [
@@ -52,7 +71,7 @@ def _at_size(tensor: torch.Tensor, axis: int, size: int, others: list[int]) -> t
 def _varied(tensor: torch.Tensor, turn: int, others: list[int]) -> torch.Tensor:
     """A repetition that is not the same. Real numbers are scaled; ids are moved along another free axis. What has two
     values or goes up steadily (masks, positions, offsets) means something by its order and stays."""
-    if turn == 0 or tensor.numel() == 0 or tensor.dtype == torch.bool or len(tensor.unique()) <= 2:
+    if turn == 0 or tensor.numel() == 0 or _is_ordered(tensor):
         return tensor
     if tensor.is_floating_point() or tensor.is_complex():
         return tensor * (1 + _STEP * turn)

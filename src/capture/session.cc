@@ -70,16 +70,6 @@ double Session::pin(const Real& x) {
   return value;
 }
 
-bool Session::depends_on_data(const Bool& condition) const {
-  std::set<std::string, std::less<>> symbols;
-  shape::collect_symbols(dims_.simplify(condition), symbols);
-  for (const std::string& name : symbols) {
-    const shape::Dim* dim = dims_.find(name);
-    if (dim == nullptr || dim->from_data) return true;
-  }
-  return false;
-}
-
 void Session::fail(Code code, std::string what, std::vector<std::string> ways_out) {
   const ir::Place here = surroundings_->place();
   throw ExportError(Diagnostic{.code = code,
@@ -163,7 +153,7 @@ ir::Graph Session::finish() {
   }
   for (const shape::Guard& guard : dims_.guards()) {
     const bool bounds_data =
-        guard.effect == shape::Guard::Effect::bounded && depends_on_data(guard.condition);
+        guard.effect == shape::Guard::Effect::bounded && dims_.depends_on_data(guard.condition);
     const bool kept = guard.effect == shape::Guard::Effect::kept || bounds_data;
     if (!kept || is_truth_of_data(guard.condition)) continue;
     shape::Guard stays = guard;

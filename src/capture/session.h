@@ -67,7 +67,6 @@ class Session : public std::enable_shared_from_this<Session> {
   std::int64_t pin(const shape::Int& x);
   double pin(const shape::Real& x);
   std::optional<bool> decide(const shape::Bool& condition) const { return dims_.decide(condition); }
-  bool depends_on_data(const shape::Bool& condition) const;
 
   // --- values behind tensors
   /// The trace of a tensor that the graph knows: traced, a weight, or plain memory that traced

@@ -219,12 +219,12 @@ double SymNumber::guard_float(const char*, int64_t) { return session_->pin(as_re
 
 bool SymNumber::guard_or_false(const char* file, int64_t line) {
   if (const auto known = session_->decide(as_bool(number_))) return *known;
-  return session_->depends_on_data(as_bool(number_)) ? false : guard_bool(file, line);
+  return session_->dims().depends_on_data(as_bool(number_)) ? false : guard_bool(file, line);
 }
 
 bool SymNumber::guard_or_true(const char* file, int64_t line) {
   if (const auto known = session_->decide(as_bool(number_))) return *known;
-  return session_->depends_on_data(as_bool(number_)) ? true : guard_bool(file, line);
+  return session_->dims().depends_on_data(as_bool(number_)) ? true : guard_bool(file, line);
 }
 
 bool SymNumber::statically_known_true(const char*, int64_t) {

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "shape/expression.h"
 #include "shape/names.h"
 
@@ -111,6 +114,15 @@ std::int64_t Dims::pin(const Int& x, const Place& place) {
 const Dim* Dims::find(std::string_view name) const {
   const auto found = index_.find(name);
   return found == index_.end() ? nullptr : &dims_[found->second];
+}
+
+bool Dims::depends_on_data(const Bool& condition) const {
+  std::set<std::string, std::less<>> symbols;
+  collect_symbols(simplify(condition), symbols);
+  return std::ranges::any_of(symbols, [&](const std::string& name) {
+    const Dim* known = find(name);
+    return known == nullptr || known->from_data;
+  });
 }
 
 void Dims::set_range(std::string_view name, const Range& range) {

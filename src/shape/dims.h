@@ -62,13 +62,17 @@ class Dims {
     SourceLine where;
     std::string module_path;
   };
+  /// Whether numbers that are known only when the program runs have a part in it.
+  bool depends_on_data(const Bool& condition) const;
+
   /// The truth of the condition in the example run. Where that does not follow already, it is
   /// recorded as a guard: an equality that can be solved unifies or pins a symbol, a bound on one
   /// symbol narrows its range.
   bool settle(const Bool& condition, const Place& place);
-  /// A trial at other sizes: only equalities that the model demands are recorded, so that a size at
-  /// the edge of a range (1, where the model asks `seq > 1`) stays a symbol and the graph can be
-  /// compared with that of another size.
+  /// A trial at other sizes: of conditions between sizes only equalities that the model demands are
+  /// recorded, so that a size at the edge of a range (1, where the model asks `seq > 1`) stays a
+  /// symbol and the graph can be compared with that of another size. Conditions on data belong to
+  /// the graph, and are recorded as ever.
   void set_trial(bool trial) { trial_ = trial; }
   /// Every condition that was asked for, as it held, once: those that were recorded, in a trial
   /// those that were not, and those that followed from others.

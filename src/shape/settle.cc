@@ -45,7 +45,8 @@ bool Dims::settle(const Bool& condition, const Place& place) {
   meet(holds, place);
   const bool equality =
       holds.node().op == Bool::Op::compare_int && holds.node().compare == Compare::eq;
-  if (!trial_ || (equality && truth)) record(holds, {.place = &place, .guard = std::nullopt});
+  if (!trial_ || (equality && truth) || depends_on_data(holds))
+    record(holds, {.place = &place, .guard = std::nullopt});
   return truth;
 }
 

@@ -14,15 +14,6 @@ Dim* find(std::vector<Dim>& dims, std::string_view name) {
   return found == dims.end() ? nullptr : &*found;
 }
 
-/// Nothing where it cannot be computed: a division by zero, a symbol without a value.
-std::optional<bool> holds(const Bool& condition, const Values& values) {
-  try {
-    return evaluate(condition, values);
-  } catch (const ExportError&) {
-    return std::nullopt;
-  }
-}
-
 /// Conditions on data belong to the graph that they come from.
 bool is_about_sizes(const Bool& condition, std::vector<Dim>& dims) {
   Names names;
@@ -30,6 +21,16 @@ bool is_about_sizes(const Bool& condition, std::vector<Dim>& dims) {
   return !names.empty() && std::ranges::all_of(names, [&](const std::string& name) {
     const Dim* dim = find(dims, name);
     return dim != nullptr && !dim->from_data;
+  });
+}
+
+/// Whether data have a part in the condition, and all of its numbers are there when the program
+/// runs. Floats and bools, which no dim declares, always are.
+bool is_computed(const Bool& condition, std::vector<Dim>& dims, const Dims& capture) {
+  Names names;
+  collect_symbols(condition, names);
+  return !names.empty() && std::ranges::all_of(names, [&](const std::string& name) {
+    return find(dims, name) != nullptr || capture.find(name) == nullptr;
   });
 }
 
@@ -47,7 +48,6 @@ bool contains(const std::vector<Guard>& guards, const Bool& condition) {
 /// Sizes at which a condition is false: all of its symbols at their smallest, or one of them near
 /// its example while the others stay there.
 Bindings sizes_against(const Bool& condition, const std::vector<Dim>& dims) {
-  constexpr std::int64_t kNear = 64;
   Names names;
   collect_symbols(condition, names);
   Values example;
@@ -63,14 +63,7 @@ Bindings sizes_against(const Bool& condition, const std::vector<Dim>& dims) {
   };
   for (const Dim& dim : dims) {
     if (!names.contains(dim.name)) continue;
-    Values values = example;
-    for (std::int64_t away = 1; away <= kNear; ++away) {
-      for (const std::int64_t size : {dim.hint + away, dim.hint - away}) {
-        if (size < dim.range.lo || size > dim.range.hi) continue;
-        values.ints[dim.name] = size;
-        if (holds(condition, values) == false) return {{dim.name, size}};
-      }
-    }
+    if (const auto size = size_against(condition, dim, {}, example)) return {{dim.name, *size}};
   }
   if (holds(condition, smallest) == false) return of_names(smallest);
   return {};
@@ -138,28 +131,64 @@ class Widening {
 
 }  // namespace
 
+std::optional<bool> holds(const Bool& condition, const Values& values) {
+  try {
+    return evaluate(condition, values);
+  } catch (const ExportError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<std::int64_t> size_against(const Bool& condition, const Dim& dim,
+                                         const std::vector<Guard>& others, Values example) {
+  constexpr std::int64_t kNear = 64;
+  std::optional<std::int64_t> best;
+  std::ptrdiff_t fewest = 0;
+  for (std::int64_t away = 1; away <= kNear; ++away) {
+    for (const std::int64_t size : {dim.hint + away, dim.hint - away}) {
+      if (size < dim.range.lo || size > dim.range.hi) continue;
+      example.ints[dim.name] = size;
+      if (holds(condition, example) != false) continue;
+      const auto broken = std::ranges::count_if(
+          others, [&](const Guard& guard) { return holds(guard.condition, example) == false; });
+      if (best && broken >= fewest) continue;
+      best = size;
+      fewest = broken;
+    }
+  }
+  return best;
+}
+
 void widen(Validity program, const OtherCapture& other) { Widening(program, other).run(); }
 
-std::vector<OpenCondition> open_conditions(Validity program, const std::vector<Guard>& met,
+std::vector<OpenCondition> open_conditions(Validity program, const Dims& capture,
                                            const std::vector<Guard>& tried) {
   Dims own = dims_of(program);
   for (const Guard& guard : program.guards) {
-    if (is_about_sizes(guard.condition, program.dims) &&
-        holds(guard.condition, own.values()).value_or(false))
-      own.settle(guard.condition, {});
+    if (holds(guard.condition, own.values()).value_or(false)) own.settle(guard.condition, {});
   }
   std::vector<OpenCondition> open;
-  for (const Guard& guard : met) {
-    if (!is_about_sizes(guard.condition, program.dims)) continue;
-    if (own.decide(guard.condition) || contains(tried, !guard.condition)) continue;
-    open.push_back({guard, sizes_against(guard.condition, program.dims)});
+  for (const Guard& met : capture.met()) {
+    Guard guard = met;
+    guard.condition = capture.simplify(met.condition);
+    if (own.decide(guard.condition) || contains(program.guards, guard.condition)) continue;
+    if (is_about_sizes(guard.condition, program.dims)) {
+      if (contains(tried, !guard.condition) || contains(tried, !met.condition)) continue;
+      open.push_back({guard, sizes_against(guard.condition, program.dims)});
+    } else if (is_computed(guard.condition, program.dims, capture)) {
+      open.push_back({guard, {}});
+    }
   }
   return open;
 }
 
 void require(Validity program, const Guard& guard) {
   Dims own = dims_of(program);
-  if (!holds(guard.condition, own.values()).value_or(false)) return;
+  if (!holds(guard.condition, own.values()).value_or(false)) {
+    // Data of another example, or floats and bools, which have no range: to be tested as it is.
+    if (!is_about_sizes(guard.condition, program.dims)) program.guards.push_back(guard);
+    return;
+  }
   own.settle(guard.condition, {guard.where, guard.module_path});
   for (Dim& dim : program.dims) {
     const Dim& narrowed = *own.find(dim.name);

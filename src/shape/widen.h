@@ -1,12 +1,21 @@
 // What a capture at another size says about the sizes that the first one stands for.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "shape/dims.h"
 
 namespace modelport::shape {
+
+/// Nothing where it cannot be computed: a division by zero, a symbol without a value, data.
+std::optional<bool> holds(const Bool& condition, const Values& values);
+
+/// The size near the example's, within its range, at which a condition does not hold and as many of
+/// the others as possible do.
+std::optional<std::int64_t> size_against(const Bool& condition, const Dim& dim,
+                                         const std::vector<Guard>& others, Values example);
 
 /// Dimensions and conditions of a program.
 struct Validity {
@@ -27,12 +36,13 @@ struct OtherCapture {
 void widen(Validity program, const OtherCapture& other);
 
 /// A condition that a capture asked, that does not follow from the program's ranges and conditions
-/// any more, and whose other side no trial saw: where it is false, nothing is known.
+/// any more, and whose other side no trial saw: where it is false, nothing is known. That a trial
+/// saw other data says nothing.
 struct OpenCondition {
   Guard guard;
   Bindings broken_at;  // sizes near the smallest at which it is false; empty where none were found
 };
-std::vector<OpenCondition> open_conditions(Validity program, const std::vector<Guard>& met,
+std::vector<OpenCondition> open_conditions(Validity program, const Dims& capture,
                                            const std::vector<Guard>& tried);
 /// The condition becomes part of what the program is valid for.
 void require(Validity program, const Guard& guard);

@@ -5,6 +5,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ struct Program {
 };
 
 void bind_program(py::module_& module);
+void bind_trials(py::class_<Program, std::shared_ptr<Program>>& program);
 void bind_session(py::module_& module);
 void bind_symbols(py::module_& module);
 void bind_pt2(py::module_& module);

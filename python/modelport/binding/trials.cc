@@ -1,0 +1,195 @@
+// Captures at other sizes, held against the first one: what of it they confirm, widen or forbid.
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "binding/program.h"
+#include "shape/widen.h"
+#include "signature/limits.h"
+
+namespace modelport::binding {
+
+namespace {
+
+shape::Values sizes_of_example(const Program& program) {
+  shape::Values values;
+  for (const shape::Dim& dim : program.graph.dims) values.ints[dim.name] = dim.hint;
+  return values;
+}
+
+std::vector<shape::OpenCondition> open_conditions_of(Program& program) {
+  return shape::open_conditions({program.graph.dims, program.graph.guards}, program.dims,
+                                program.tried);
+}
+
+/// Takes over the sizes of a trial at other sizes of the symbols named, which does the same as the
+/// program. `first` is the capture that was tried.
+void widen(Program& program, const Program& trial, const std::vector<std::string>& names,
+           const Program& first) {
+  shape::widen({program.graph.dims, program.graph.guards}, {.dims = trial.dims,
+                                                            .widened = names,
+                                                            .known = first.dims.met(),
+                                                            .example = sizes_of_example(first)});
+  program.tried.insert(program.tried.end(), trial.dims.met().begin(), trial.dims.met().end());
+  program.tried.insert(program.tried.end(), first.dims.met().begin(), first.dims.met().end());
+}
+
+/// Conditions that were asked and do not follow from what the program is valid for any more, each
+/// with sizes that break it.
+std::vector<std::map<std::string, std::int64_t>> open_conditions(Program& program) {
+  std::vector<std::map<std::string, std::int64_t>> sizes;
+  for (const shape::OpenCondition& open : open_conditions_of(program))
+    sizes.emplace_back(open.broken_at.begin(), open.broken_at.end());
+  return sizes;
+}
+
+/// The condition with this number is harmless, or becomes part of what the program is valid for.
+void decide_condition(Program& program, std::size_t number, bool harmless) {
+  const shape::Guard guard = open_conditions_of(program).at(number).guard;
+  if (!harmless) shape::require({program.graph.dims, program.graph.guards}, guard);
+  program.tried.push_back({!guard.condition, guard.effect, guard.where, guard.module_path});
+}
+
+/// Symbols of the inputs that some condition besides their ranges concerns, each with a size that
+/// breaks it while the others are as in the example.
+std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& program) {
+  std::vector<std::pair<std::string, std::int64_t>> found;
+  for (const shape::Guard& guard : program.graph.guards) {
+    if (signature::depends_on_data(guard.condition, program.graph.dims)) continue;
+    std::set<std::string, std::less<>> symbols;
+    shape::collect_symbols(guard.condition, symbols);
+    for (const shape::Dim& dim : program.graph.dims) {
+      if (!symbols.contains(dim.name)) continue;
+      const auto size = shape::size_against(guard.condition, dim, program.graph.guards,
+                                            sizes_of_example(program));
+      if (!size) continue;
+      found.emplace_back(dim.name, *size);
+      break;
+    }
+  }
+  return found;
+}
+
+/// Stands for the sizes of another capture of the same model: its example, its ranges and the
+/// conditions between sizes that it kept.
+void take_validity(Program& program, const Program& other) {
+  for (shape::Dim& dim : program.graph.dims) {
+    const auto same = std::ranges::find(other.graph.dims, dim.name, &shape::Dim::name);
+    if (same == other.graph.dims.end() || dim.from_data) continue;
+    dim.hint = same->hint;
+    if (same->range.lo > dim.range.lo) dim.lo_where = same->lo_where;
+    if (same->range.hi < dim.range.hi) dim.hi_where = same->hi_where;
+    dim.range = shape::intersect(dim.range, same->range);
+  }
+  for (const shape::Guard& guard : other.graph.guards) {
+    const auto same = [&](const shape::Guard& mine) { return mine.condition == guard.condition; };
+    if (signature::depends_on_data(guard.condition, other.graph.dims)) continue;
+    if (std::ranges::none_of(program.graph.guards, same)) program.graph.guards.push_back(guard);
+  }
+}
+
+/// Forgets the conditions that do not hold where some symbols have other sizes than in the example
+/// of `first`.
+void drop_conditions(Program& program, const std::map<std::string, std::int64_t>& changed,
+                     const Program& first) {
+  shape::Values values = sizes_of_example(first);
+  for (const auto& [symbol, size] : changed) values.ints[symbol] = size;
+  const auto broken = [&](const shape::Guard& guard) {
+    return shape::holds(guard.condition, values) == false;
+  };
+  std::erase_if(program.graph.guards, broken);
+  std::erase_if(program.guards, broken);
+}
+
+/// Whether the conditions between sizes hold at these sizes.
+bool admits(const Program& program, const std::map<std::string, std::int64_t>& sizes) {
+  shape::Values values;
+  values.ints.insert(sizes.begin(), sizes.end());
+  return std::ranges::none_of(program.graph.guards, [&](const shape::Guard& guard) {
+    return shape::holds(guard.condition, values) == false;
+  });
+}
+
+/// Whether the tensors that the model made on its own are the same: they may depend on a size that
+/// Python read.
+bool same_constants(const Program& a, const Program& b) {
+  for (const ir::ValueId id : a.graph.weights) {
+    const ir::Value& weight = a.graph.value(id);
+    if (weight.weight_kind != ir::WeightKind::constant) continue;
+    const auto mine = a.weights.find(weight.name);
+    const auto theirs = b.weights.find(weight.name);
+    if (mine == a.weights.end() || theirs == b.weights.end()) continue;
+    const at::Tensor& x = mine->second;
+    const at::Tensor& y = theirs->second;
+    if (x.is_meta() || y.is_meta()) continue;
+    if (x.sizes() != y.sizes() || x.scalar_type() != y.scalar_type()) return false;
+    if (!x.equal(y)) return false;
+  }
+  return true;
+}
+
+std::vector<shape::Guard> conditions_on_data(const ir::Graph& graph) {
+  std::vector<shape::Guard> found;
+  std::ranges::copy_if(graph.guards, std::back_inserter(found), [&](const auto& guard) {
+    return signature::depends_on_data(guard.condition, graph.dims);
+  });
+  return found;
+}
+
+/// Whether data decide at the same places of the model. A branch on data that only one of two
+/// captures met is a condition that the other one lacks.
+bool data_decide_alike(const Program& a, const Program& b) {
+  using Deciding = std::set<std::tuple<std::string, int, std::string>>;
+  const auto places = [](const Program& program) {
+    Deciding found;
+    for (const shape::Guard& guard : conditions_on_data(program.graph))
+      found.emplace(guard.where.file, guard.where.line, guard.module_path);
+    for (const ir::Assumption& assumption : program.graph.assumptions) {
+      const ir::Place& place = program.graph.place(assumption.place);
+      found.emplace(place.where.file, place.where.line, place.module_path);
+    }
+    return found;
+  };
+  return places(a) == places(b);
+}
+
+bool same_graph(const ir::Graph& a, const ir::Graph& b) {
+  return ir::same_program(a, b) &&
+         std::ranges::is_permutation(conditions_on_data(a), conditions_on_data(b), {},
+                                     &shape::Guard::condition, &shape::Guard::condition);
+}
+
+/// Whether two captures gave the same program, with the symbols unified that either of them
+/// unified.
+bool same_where_both_hold(const Program& a, const Program& b) {
+  if (!same_constants(a, b)) return false;
+  if (a.replacements == b.replacements) return same_graph(a.graph, b.graph);
+  ir::Graph first = a.graph;
+  ir::Graph second = b.graph;
+  first.substitute(b.replacements);
+  second.substitute(a.replacements);
+  // What one of them put in a symbol's place may have symbols that the other replaced.
+  first.substitute(a.replacements);
+  second.substitute(b.replacements);
+  return same_graph(first, second);
+}
+
+}  // namespace
+
+void bind_trials(py::class_<Program, std::shared_ptr<Program>>& program) {
+  program
+      .def("same_as", [](const Program& self,
+                         const Program& other) { return same_where_both_hold(self, other); })
+      .def("data_decide_alike", &data_decide_alike)
+      .def("sizes_against", &sizes_against)
+      .def("widen", &widen)
+      .def("admits", &admits)
+      .def("take_validity", &take_validity)
+      .def("open_conditions", &open_conditions)
+      .def("decide_condition", &decide_condition)
+      .def("drop_conditions", &drop_conditions);
+}
+
+}  // namespace modelport::binding
