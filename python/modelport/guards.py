@@ -23,6 +23,9 @@ from .trial_inputs import resized, shuffled
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 _STEPS = 6  # bounds in a row that are tried on each side; the next one stays
 _AWAY = (1, 2, 4, 8, 16)  # from a size that was tried, where its neighbours are looked for
+_DISTINCT = 4  # values that an output has to have at least, for its agreement to say something
+_ROUND = 64  # a number with fewer digits than one over this may be the same by chance
+_LOOKED_AT = 4096  # elements of an output, to find them
 _ORDERS = 2  # of the data that are tried at a size, besides the example's
 _TRIED_BY_VALUE = 4  # conditions that followed from others, with a run of the model for each
 _CONDITIONS = 3  # sizes at most that are tried for them: each costs a capture and some runs of the model
@@ -196,7 +199,7 @@ def _not_wrong(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, in
     """With the example's data in another order: graphs that differ may agree for one order by chance. Where the model
     does not take it, or the graph is not for such data, the example's own."""
     for seed in range(_ORDERS):
-        if _comparison(model, captured, shuffled(inputs, seed), sizes) is False:
+        if _comparison(model, captured, shuffled(inputs, seed), sizes, refused=None) is False:
             return False
     return _comparison(model, captured, inputs, sizes) is not False
 
@@ -260,8 +263,11 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]
     return bool(_comparison(model, captured, inputs, sizes))
 
 
-def _comparison(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool | None:
-    """None where the model itself does not run, or the graph says that it is not for such data."""
+def _comparison(
+    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], refused: bool | None = False
+) -> bool | None:
+    """None where the model itself does not run, or gives nothing that could tell graphs apart; `refused` where the
+    graph says that it is not for such inputs."""
     trial = captured.program.copy()
     _set_ranges(trial, sizes)
     tensors = [leaf for leaf in inputs.leaves if isinstance(leaf, torch.Tensor)]
@@ -277,15 +283,26 @@ def _comparison(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, i
             torch.set_rng_state(rng)
             values, _ = trial.run(tensors)
     except ExportError as error:
-        return None if error.code == "E0304" else False
+        return refused if error.code == "E0304" else False
     except Exception:
         return False
     finally:
         torch.set_rng_state(rng)
+    if not any(map(_is_telling, want)):
+        return None
     computed = iter(values)
     leaves = zip(captured.in_graph, captured.outputs.leaves, strict=True)
     got = [next(computed) if inside else leaf for inside, leaf in leaves]
     return len(got) == len(want) and all(map(_same, got, want))
+
+
+def _is_telling(value: Any) -> bool:
+    """Counts, flags and tensors of zeros agree by chance: a number with many digits is evidence, or several numbers."""
+    if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
+        return False
+    some = value.detach().reshape(-1)[:_LOOKED_AT]
+    some = (torch.view_as_real(some) if some.is_complex() else some).double()
+    return len(some.unique()) >= _DISTINCT or bool((some * _ROUND).frac().abs().gt(0).any())
 
 
 def _same(got: Any, want: Any) -> bool:

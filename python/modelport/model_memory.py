@@ -13,7 +13,7 @@ import torch
 from . import core
 from .captured import Captured
 from .errors import problem
-from .model_state import Change, ModelState, state_of
+from .model_state import Change, ModelState, remembered, state_of
 
 
 def left_behind(model: Any, session: Any) -> list[Change]:
@@ -39,27 +39,32 @@ def _plain(value: Any) -> Any:
     return core.real_tensor(value).detach() if isinstance(value, torch.Tensor) else value
 
 
-def refuse_memory(model: Any, captured: Captured, axes: Any) -> None:
-    """Raises where the next call gives other values because of what the first one left behind."""
+def _next_call_is_the_same(model: Any, captured: Captured, axes: Any) -> bool:
     from .capturing import capture_once
     from .guards import right_at
 
-    state = state_of(model)
-    if any(p.is_meta for _, child in state.modules for p in child._parameters.values() if p is not None):
-        return  # a model without values: its calls cannot be compared
-    names = [state.name_of(change) for change in captured.left]
     try:
-        _apply(captured.left)
         again = capture_once(model, captured.inputs, axes)
     except Exception:  # the second call may meet tensors of the first that have no values
         again = None
     if again is not None and captured.program.same_as(again.program):
-        return
+        return True
     # The same operators with other numbers: that the values agree is chance (a zero among the factors).
     only_numbers = again is not None and _operators(again) == _operators(captured)
-    _apply(captured.left)
-    if not only_numbers and right_at(model, captured, captured.inputs, {}):
-        return
+    return not only_numbers and right_at(model, captured, captured.inputs, {})
+
+
+def refuse_memory(model: Any, captured: Captured, axes: Any) -> None:
+    """Raises where the next call gives other values because of what the first one left behind."""
+    state = state_of(model)
+    if any(p.is_meta for _, child in state.modules for p in child._parameters.values() if p is not None):
+        return  # a model without values: its calls cannot be compared
+    names = [state.name_of(change) for change in captured.left]
+    with state.kept():
+        _apply(captured.left)
+        with remembered(model):  # several runs, all of them after the first one
+            if _next_call_is_the_same(model, captured, axes):
+                return
     raise problem(
         "E0205",
         f"the model keeps {', '.join(sorted(set(names))[:4])} from call to call, and gives other values for it; "
@@ -74,6 +79,5 @@ def _operators(captured: Captured) -> list[str]:
 
 
 def _apply(changes: list[Change]) -> None:
-    """The state of the model is put back by the run that follows."""
     for change in changes:
         change.apply()

@@ -173,12 +173,17 @@ void Recorder::record() {
   }
   args = node_arguments(session_, facts_, op_.schema(), operands_);
   if (facts_.name == "aten.slice.Tensor") count_from_front(args);
+  if (facts_.name == "aten.as_strided") pin_read_strides(args);
   const std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
   for (const std::size_t index : facts_.written) session_.before_write(real[index].toTensor());
   if (const auto shortcut = result_without_data(args, real)) return push_results({*shortcut});
   const std::vector<c10::IValue> results = run_for_real(real);
   const std::vector<at::Tensor> flat = flat_tensors(results);
-  if (flat.empty()) return push_results(results);
+  if (flat.empty()) {
+    // The rule says what it takes for a list to be empty: a loop over no rows is one more.
+    if (results.size() == 1 && results[0].isTensorList()) infer(args, flat);
+    return push_results(results);
+  }
   if (!facts_.writes && flat.size() == 1 && facts_.name != "aten.contiguous") {
     // An operator that had nothing to do (dropout in eval mode) gives its operand back; not
     // `contiguous`, which has nothing to do at some sizes only.

@@ -30,8 +30,9 @@ class Recorder {
   /// `as_strided` reads memory: its operand with the axes in the order that they have there, so
   /// that the node means the same for those who know no strides.
   std::vector<ir::NamedArg> in_memory_order(std::vector<ir::NamedArg> args, const at::Tensor& real);
-  /// `x[:-n]` with a symbol for n: its bounds from the front. The symbol may be 0 at other sizes,
-  /// where a bound of -0 would mean something else.
+  void pin_read_strides(const std::vector<ir::NamedArg>& args);
+  /// `x[:-n]` with a symbol for n: its bounds from the front. That n is above 0 is a condition: a
+  /// bound of -0 means something else.
   void count_from_front(std::vector<ir::NamedArg>& args);
   [[noreturn]] void refuse();
 

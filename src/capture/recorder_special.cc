@@ -77,9 +77,37 @@ std::vector<ir::NamedArg> Recorder::in_memory_order(std::vector<ir::NamedArg> ar
   return args;
 }
 
+/// Strides that torch's own code read as plain numbers (fill_diagonal_) are those of the example:
+/// one that may come from sizes that are symbols pins them.
+void Recorder::pin_read_strides(const std::vector<ir::NamedArg>& args) {
+  const auto named = [&](std::string_view name) -> const ir::Arg* {
+    const auto found = std::ranges::find(args, name, &ir::NamedArg::name);
+    return found == args.end() ? nullptr : &found->arg;
+  };
+  const ir::Arg* self = named("self");
+  const ir::ArgList* strides = named("stride") ? named("stride")->get<ir::ArgList>() : nullptr;
+  if (self == nullptr || strides == nullptr) return;
+  const std::vector<Int> sizes = session_.graph().value(*self->get<ir::ValueId>()).tensor().shape;
+  Int stride = 1;
+  std::optional<std::int64_t> least;  // of the strides that are no plain numbers
+  for (std::size_t axis = sizes.size(); axis-- > 1;) {
+    stride *= sizes[axis];
+    if (!stride.is_constant()) least = session_.dims().hint(stride);
+    if (least) break;
+  }
+  const bool read = least && std::ranges::any_of(*strides, [&](const ir::Arg& arg) {
+                      const Int* number = arg.get<Int>();
+                      return number != nullptr && number->constant().value_or(0) >= *least;
+                    });
+  for (std::size_t axis = 1; read && axis < sizes.size(); ++axis) session_.pin(sizes[axis]);
+}
+
 void Recorder::count_from_front(std::vector<ir::NamedArg>& args) {
   const std::vector<Int>* sizes = nullptr;
   std::int64_t axis = 0;
+  const auto is_negative = [&](const Int& number) {
+    return session_.settle(shape::Bool::compare(shape::Compare::lt, number, 0));
+  };
   for (ir::NamedArg& named : args) {
     if (const auto* self = named.arg.get<ir::ValueId>())
       sizes = &session_.graph().value(*self).tensor().shape;
@@ -88,8 +116,9 @@ void Recorder::count_from_front(std::vector<ir::NamedArg>& args) {
     if (named.name == "dim") {
       axis = number->constant().value_or(0);
       if (axis < 0) axis += static_cast<std::int64_t>(sizes->size());
-    } else if (!number->is_constant() && session_.dims().hint(*number) < 0) {
-      named.arg = {*number + sizes->at(static_cast<std::size_t>(axis))};
+    } else if (!number->is_constant() && is_negative(*number)) {
+      const Int counted = *number + sizes->at(static_cast<std::size_t>(axis));
+      named.arg = {is_negative(counted) ? Int(0) : counted};
     }
   }
 }

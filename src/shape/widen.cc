@@ -76,7 +76,7 @@ class Widening {
     reach_.set_trial(false);
   }
 
-  void run() {
+  std::vector<Guard> run() {
     const std::size_t before = reach_.guards().size();
     for (const Guard& met : other_.dims.met()) {
       if (mentions_widened(met.condition)) {
@@ -89,6 +89,7 @@ class Widening {
     for (std::size_t i = before; i < reach_.guards().size(); ++i) {
       if (reach_.guards()[i].effect == Guard::Effect::kept) learn(reach_.guards()[i]);
     }
+    return std::move(learned_);
   }
 
  private:
@@ -121,12 +122,15 @@ class Widening {
   /// A condition that the first capture never met. Where it is false there, both sides were tried.
   void learn(const Guard& guard) {
     if (is_known(guard.condition) || !is_about_sizes(guard.condition, program_.dims)) return;
-    if (holds(guard.condition, other_.example).value_or(false)) require(program_, guard);
+    if (!holds(guard.condition, other_.example).value_or(false)) return;
+    require(program_, guard);
+    learned_.push_back(guard);
   }
 
   Validity program_;
   const OtherCapture& other_;
   Dims reach_;
+  std::vector<Guard> learned_;
 };
 
 }  // namespace
@@ -159,26 +163,33 @@ std::optional<std::int64_t> size_against(const Bool& condition, const Dim& dim,
   return best;
 }
 
-void widen(Validity program, const OtherCapture& other) { Widening(program, other).run(); }
+std::vector<Guard> widen(Validity program, const OtherCapture& other) {
+  return Widening(program, other).run();
+}
 
 std::vector<OpenCondition> open_conditions(Validity program, const Dims& capture,
+                                           const std::vector<AskedElsewhere>& elsewhere,
                                            const std::vector<Guard>& tried) {
   Dims own = dims_of(program);
   for (const Guard& guard : program.guards) {
     if (holds(guard.condition, own.values()).value_or(false)) own.settle(guard.condition, {});
   }
   std::vector<OpenCondition> open;
-  for (const Guard& met : capture.met()) {
+  const auto add = [&](const Guard& met, const Bindings& asked_at) {
     Guard guard = met;
     guard.condition = capture.simplify(met.condition);
-    if (own.decide(guard.condition) || contains(program.guards, guard.condition)) continue;
+    if (own.decide(guard.condition) || contains(program.guards, guard.condition)) return;
     if (is_about_sizes(guard.condition, program.dims)) {
-      if (contains(tried, !guard.condition) || contains(tried, !met.condition)) continue;
-      open.push_back({guard, sizes_against(guard.condition, program.dims)});
+      if (contains(tried, !guard.condition) || contains(tried, !met.condition)) return;
+      Bindings broken_at = sizes_against(guard.condition, program.dims);
+      if (!broken_at.empty()) broken_at.insert(asked_at.begin(), asked_at.end());
+      open.push_back({guard, std::move(broken_at)});
     } else if (is_computed(guard.condition, program.dims, capture)) {
       open.push_back({guard, {}});
     }
-  }
+  };
+  for (const Guard& met : capture.met()) add(met, {});
+  for (const AskedElsewhere& one : elsewhere) add(one.guard, one.sizes);
   return open;
 }
 

@@ -32,8 +32,14 @@ struct OtherCapture {
 
 /// Takes over the sizes of the other capture, which does the same as the program: the ranges of the
 /// symbols that were widened reach as far as the next bound that the other capture met, and what
-/// else it asked for the first time is a limit from now on.
-void widen(Validity program, const OtherCapture& other);
+/// else it asked for the first time is a limit from now on. Gives these.
+std::vector<Guard> widen(Validity program, const OtherCapture& other);
+
+/// A condition that was asked at other sizes than the example's: `if n > 8 and m % 2 == 0`.
+struct AskedElsewhere {
+  Guard guard;
+  Bindings sizes;
+};
 
 /// A condition that a capture asked, that does not follow from the program's ranges and conditions
 /// any more, and whose other side no trial saw: where it is false, nothing is known. That a trial
@@ -43,6 +49,7 @@ struct OpenCondition {
   Bindings broken_at;  // sizes near the smallest at which it is false; empty where none were found
 };
 std::vector<OpenCondition> open_conditions(Validity program, const Dims& capture,
+                                           const std::vector<AskedElsewhere>& elsewhere,
                                            const std::vector<Guard>& tried);
 /// The condition becomes part of what the program is valid for.
 void require(Validity program, const Guard& guard);

@@ -13,6 +13,7 @@
 #include "binding/errors.h"
 #include "capture/interpreter.h"
 #include "ir/graph.h"
+#include "shape/widen.h"
 #include "signature/signature.h"
 #include "weights/store.h"
 
@@ -27,6 +28,7 @@ struct Program {
   shape::Substitution replacements;  // symbols that guards unified or pinned
   shape::Dims dims;                  // as the capture left them; a trial's has what it met
   std::vector<shape::Guard> tried;   // what held in other captures that do the same
+  std::vector<shape::AskedElsewhere> elsewhere;  // what they asked that this one never met
 };
 
 void bind_program(py::module_& module);

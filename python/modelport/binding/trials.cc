@@ -19,19 +19,33 @@ shape::Values sizes_of_example(const Program& program) {
   return values;
 }
 
+/// The sizes of a trial's example, where they are not those of the first one.
+shape::Bindings sizes_unlike(const Program& trial, const Program& first) {
+  shape::Bindings sizes;
+  for (const shape::Dim& dim : trial.graph.dims) {
+    const auto same = std::ranges::find(first.graph.dims, dim.name, &shape::Dim::name);
+    if (dim.from_data || same == first.graph.dims.end() || same->hint == dim.hint) continue;
+    sizes[dim.name] = dim.hint;
+  }
+  return sizes;
+}
+
 std::vector<shape::OpenCondition> open_conditions_of(Program& program) {
   return shape::open_conditions({program.graph.dims, program.graph.guards}, program.dims,
-                                program.tried);
+                                program.elsewhere, program.tried);
 }
 
 /// Takes over the sizes of a trial at other sizes of the symbols named, which does the same as the
 /// program. `first` is the capture that was tried.
 void widen(Program& program, const Program& trial, const std::vector<std::string>& names,
            const Program& first) {
-  shape::widen({program.graph.dims, program.graph.guards}, {.dims = trial.dims,
-                                                            .widened = names,
-                                                            .known = first.dims.met(),
-                                                            .example = sizes_of_example(first)});
+  const std::vector<shape::Guard> learned = shape::widen({program.graph.dims, program.graph.guards},
+                                                         {.dims = trial.dims,
+                                                          .widened = names,
+                                                          .known = first.dims.met(),
+                                                          .example = sizes_of_example(first)});
+  const shape::Bindings there = sizes_unlike(trial, first);
+  for (const shape::Guard& guard : learned) program.elsewhere.push_back({guard, there});
   program.tried.insert(program.tried.end(), trial.dims.met().begin(), trial.dims.met().end());
   program.tried.insert(program.tried.end(), first.dims.met().begin(), first.dims.met().end());
 }
@@ -75,6 +89,10 @@ std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& p
 /// Stands for the sizes of another capture of the same model: its example, its ranges and the
 /// conditions between sizes that it kept.
 void take_validity(Program& program, const Program& other) {
+  const shape::Bindings own = sizes_unlike(program, other);
+  program.elsewhere = other.elsewhere;
+  program.tried = other.tried;
+  for (const shape::Guard& guard : program.dims.met()) program.elsewhere.push_back({guard, own});
   for (shape::Dim& dim : program.graph.dims) {
     const auto same = std::ranges::find(other.graph.dims, dim.name, &shape::Dim::name);
     if (same == other.graph.dims.end() || dim.from_data) continue;

@@ -227,7 +227,11 @@ class OnnxProgram:
         feeds, own, call = self.feeds(inputs), self._own_outputs, self._call
         names = self.output_names + call.further_outputs
         dtypes = self.graph.output_dtypes() + [torch.bool] * len(call.check_outputs)
-        results = run_session(self._session, names, feeds | call.state, dtypes)
+        try:
+            results = run_session(self._session, names, feeds | call.state, dtypes)
+        except Exception as error:
+            what = f"onnxruntime does not run the program on these inputs: {' '.join(str(error).split())}"
+            raise problem("E0301", what, "program.captured.run(...) runs the same graph in torch") from error
         further = [to_numpy(value) for value in results[own:]]
         call.take(further, bool)
         return tuple(results[:own])

@@ -134,11 +134,13 @@ void ProgramWriter::add_input_checks() {
           fmt::format("Guard failed: {}.shape[{}] == {}", input.name, axis, shape::print(size)));
     }
   }
+  // torch takes a range from 1 or 2 on for one that has no lower end, and tests neither.
   for (const auto& [name, symbol] : symbols_.all()) {
     const SymExpr tree = symbol_expr(name, symbol.kind);
-    if (symbol.from_data || symbol.range.lo != 2 || !numbers_.knows(tree)) continue;
-    numbers_.require(make_expr(SymOp::ge, {tree, integer_expr(2)}),
-                     fmt::format("Guard failed: {} >= 2", name));
+    const std::int64_t least = symbol.range.lo;
+    if (symbol.from_data || least < 1 || least > 2 || !numbers_.knows(tree)) continue;
+    numbers_.require(make_expr(SymOp::ge, {tree, integer_expr(least)}),
+                     fmt::format("Guard failed: {} >= {}", name, least));
   }
 }
 

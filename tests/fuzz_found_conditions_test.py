@@ -1,0 +1,145 @@
+"""Conditions that a program was silently lacking, found by `make fuzz-models`: each reduced to what shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import modelport
+
+
+def right_or_refused(model: Any, captured: Any, *inputs: torch.Tensor) -> bool:
+    """Whether the program gave the model's values; it may refuse with E0304 instead."""
+    try:
+        got = captured.run(*inputs)
+    except modelport.ExportError as error:
+        assert error.code == "E0304"
+        return False
+    want = model(*inputs)
+    assert got.shape == want.shape
+    assert torch.allclose(got, want)
+    return True
+
+
+# --- conditions on data ---------------------------------------------------------------------------------------------
+
+
+def branch_on_data_behind_a_branch_on_size(ids: torch.Tensor) -> torch.Tensor:
+    if len(ids) % 2 == 0:
+        pass
+    count = ids.sum().item() % 5 + 1
+    return ids * 0.5 if count > 1 else ids - 1
+
+
+@pytest.mark.parametrize("ids", [[5], [1], [5, 5], [1, 2], [1, 3, 1], [2, 2, 1, 5]])
+def test_a_trial_at_another_size_keeps_the_branch_on_data(ids: list[int]) -> None:
+    model = branch_on_data_behind_a_branch_on_size
+    captured = modelport.capture(model, (torch.tensor([3, 4]),), dynamic=True)
+    assert captured.assumptions
+    right_or_refused(model, captured, torch.tensor(ids))
+
+
+def wider_than_what_data_say(ids: torch.Tensor) -> torch.Tensor:
+    if len(ids) % 2 == 0:
+        ids = ids + 0
+    count = ids.sum().item() % 5 + 2
+    return ids * 1.5 if count > len(ids) else ids - 0.5
+
+
+@pytest.mark.parametrize("ids", [[0], [4], [0, 0], [0, 5], [5, 5, 5], [1, 1, 1, 1]])
+def test_a_condition_on_data_that_followed_from_a_size_is_kept_where_the_size_is_free(ids: list[int]) -> None:
+    captured = modelport.capture(wider_than_what_data_say, (torch.tensor([5]),), dynamic=True)
+    right_or_refused(wider_than_what_data_say, captured, torch.tensor(ids))
+
+
+def last_rows(ids: torch.Tensor) -> torch.Tensor:
+    return ids[-int((ids > 0).any()) :]
+
+
+def test_rows_counted_from_the_end_by_a_number_from_data_are_none_or_all_at_zero() -> None:
+    captured = modelport.capture(last_rows, (torch.tensor([1, 2, 3]),), dynamic=True)
+    assert right_or_refused(last_rows, captured, torch.tensor([4, 5]))
+    right_or_refused(last_rows, captured, torch.tensor([0, 0, 0]))
+
+
+# --- conditions between sizes ---------------------------------------------------------------------------------------
+
+
+def as_many_columns_as_rows(x: torch.Tensor) -> torch.Tensor:
+    return x[:, -x.shape[0] :] * 2
+
+
+@pytest.mark.parametrize("example", [(3, 4), (5, 4)])
+@pytest.mark.parametrize("size", [(2, 7), (4, 4), (6, 3)])
+def test_more_columns_from_the_end_than_there_are(example: tuple[int, int], size: tuple[int, int]) -> None:
+    captured = modelport.capture(as_many_columns_as_rows, (torch.randn(example),), dynamic=True)
+    right_or_refused(as_many_columns_as_rows, captured, torch.randn(size))
+
+
+def two_questions(x: torch.Tensor) -> torch.Tensor:
+    if x.shape[0] > 7 and x.shape[1] % 2 == 0:
+        return x * 3
+    return x + 1
+
+
+@pytest.mark.parametrize("size", [(13, 4), (8, 8), (3, 4), (13, 5)])
+def test_a_question_that_is_asked_at_other_sizes_only_is_a_limit_there(size: tuple[int, int]) -> None:
+    captured = modelport.capture(two_questions, (torch.randn(4, 7),), dynamic=True)
+    right_or_refused(two_questions, captured, torch.randn(size))
+
+
+def smallest_row(x: torch.Tensor) -> torch.Tensor:
+    least = x[0]
+    for row in x[1:]:
+        least = torch.minimum(least, row)
+    return (x > least).sum(0)
+
+
+def test_a_loop_over_no_rows_says_how_many_there_are() -> None:
+    captured = modelport.capture(smallest_row, (torch.randn(1, 5),), dynamic_shapes={"x": {1: "s"}})
+    assert right_or_refused(smallest_row, captured, torch.randn(1, 8))
+    with pytest.raises(modelport.ExportError, match="E0302"):
+        modelport.capture(smallest_row, (torch.randn(1, 5),), dynamic_shapes={"x": {0: "b", 1: "s"}})
+
+
+def with_diagonal(x: torch.Tensor) -> torch.Tensor:
+    return x.clone().fill_diagonal_(1)
+
+
+def test_strides_that_torch_reads_as_numbers_are_not_taken_for_those_of_other_sizes() -> None:
+    captured = modelport.capture(with_diagonal, (torch.zeros(7, 7),), dynamic=True)
+    right_or_refused(with_diagonal, captured, torch.zeros(7, 8))
+    right_or_refused(with_diagonal, captured, torch.zeros(5, 7))
+
+
+def test_a_size_of_nothing_is_refused_by_torch_as_well(tmp_path: Path) -> None:
+    def rows(x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if len(x) > 0 else x.long()
+
+    program = modelport.ExportedProgram(modelport.capture(rows, (torch.randn(3, 2),), dynamic_shapes={"x": {0: "n"}}))
+    program.save(tmp_path / "model.pt2")
+    loaded = torch.export.load(tmp_path / "model.pt2").module()
+    assert torch.equal(loaded(x=torch.ones(5, 2)), torch.full((5, 2), 2.0))
+    with pytest.raises(RuntimeError, match="Guard failed: n >= 1"):
+        loaded(x=torch.ones(0, 2))
+
+
+# --- what a model keeps from call to call ---------------------------------------------------------------------------
+
+
+class CountsItsCalls(torch.nn.Module):
+    calls = 0
+
+    def forward(self, x: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        first = min(max(ids.tolist()[0], 1), 3)
+        self.calls += 1
+        return x * self.calls + first
+
+
+@pytest.mark.parametrize("example", [torch.randn(3), torch.zeros(3)])
+def test_a_count_of_calls_is_refused_however_often_the_model_is_captured(example: torch.Tensor) -> None:
+    with pytest.raises(modelport.ExportError, match="keeps calls from call to call"):
+        modelport.capture(CountsItsCalls().eval(), (example, torch.tensor([2, 5])), dynamic=True)
