@@ -55,6 +55,19 @@ def test_a_condition_on_data_that_followed_from_a_size_is_kept_where_the_size_is
     right_or_refused(wider_than_what_data_say, captured, torch.tensor(ids))
 
 
+def other_rows_for_other_data(x: torch.Tensor) -> torch.Tensor:
+    rows = x if x.long().sum().item() % 2 == 0 else x[:-2]
+    return x[:, 1:] if bool(rows.shape[0] - 4) else x * 3.3
+
+
+@pytest.mark.parametrize("rows", [4, 6, 7])
+def test_a_trial_with_other_data_keeps_its_own_condition_on_them(rows: int) -> None:
+    first = torch.tensor([[1.5, 2.0]] * 3 + [[1.0, 1.0]])
+    captured = modelport.capture(other_rows_for_other_data, (first,), dynamic_shapes={"x": {0: "b"}})
+    for last in ([1.0, 2.0], [1.0, 1.0]):
+        right_or_refused(other_rows_for_other_data, captured, torch.tensor([[2.0, 2.5]] * (rows - 1) + [last]))
+
+
 def last_rows(ids: torch.Tensor) -> torch.Tensor:
     return ids[-int((ids > 0).any()) :]
 
@@ -89,6 +102,16 @@ def two_questions(x: torch.Tensor) -> torch.Tensor:
 def test_a_question_that_is_asked_at_other_sizes_only_is_a_limit_there(size: tuple[int, int]) -> None:
     captured = modelport.capture(two_questions, (torch.randn(4, 7),), dynamic=True)
     right_or_refused(two_questions, captured, torch.randn(size))
+
+
+def even_when_large(x: torch.Tensor) -> torch.Tensor:
+    return x * 3 if len(x) > 6 and len(x) % 2 == 0 else x + 1
+
+
+@pytest.mark.parametrize("size", [5, 7, 8, 9, 12])
+def test_a_question_that_a_larger_size_raises_is_not_taken_for_answered(size: int) -> None:
+    captured = modelport.capture(even_when_large, (torch.randn(4),), dynamic=True)
+    right_or_refused(even_when_large, captured, torch.randn(size))
 
 
 def smallest_row(x: torch.Tensor) -> torch.Tensor:

@@ -85,7 +85,8 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
         if graph is other:
             program.take_validity(captured.program)
         program.drop_conditions({name: size}, captured.program)
-        program.widen(other.program, [], captured.program)
+        if not program.widen(other.program, [], captured.program):
+            continue
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
         further = [resized(captured, sizes) for sizes in _crossed(program, name, _nearby(program, name, size))]
         if right_at(model, freed, inputs, {}) and all(_not_wrong(model, freed, at, {}) for at in further):
@@ -124,8 +125,9 @@ def _inside(size: int, low: int, high: int | None) -> bool:
 
 def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: dict[str, int]) -> Captured:
     other = _capture_at(model, captured, axes, narrowed, Trial.COMPARED)
-    if other is not None and not _pinned(other, narrowed) and captured.program.same_as(other.program):
-        return _widened(captured, other, narrowed)
+    same = other is not None and not _pinned(other, narrowed) and captured.program.same_as(other.program)
+    if other is not None and same and captured.program.widen(other.program, list(narrowed), captured.program):
+        return captured
     for name, size in narrowed.items():
         other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
         captured = _decided(model, captured, other, {name: size})
@@ -158,7 +160,9 @@ def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int
 def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
     if other is None:
         return captured
-    wider = _widened(_copy_of(captured), other, sizes)
+    wider = _copy_of(captured)
+    if not wider.program.widen(other.program, list(sizes), captured.program):
+        return captured
     further = _further(wider, sizes)
     # Where the model settled for one size, the graphs were compared there, and a range that opens upwards has others.
     same = captured.program.same_as(other.program) and not (further and _pinned(other, sizes))
@@ -180,8 +184,8 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict
         program = other.program.copy()
         program.take_validity(captured.program)
         chosen = Captured(program, captured.inputs, other.outputs, other.in_graph)
-        program.widen(other.program, list(sizes), captured.program)
-        return chosen if _right_nearby(model, chosen, chosen, sizes) else captured
+        widened = program.widen(other.program, list(sizes), captured.program)
+        return chosen if widened and _right_nearby(model, chosen, chosen, sizes) else captured
     return captured
 
 
@@ -309,11 +313,6 @@ def _same(got: Any, want: Any) -> bool:
     if isinstance(want, torch.Tensor) and isinstance(got, torch.Tensor):
         return same_values(got, want)
     return type(got) is type(want) and bool(got == want)
-
-
-def _widened(captured: Captured, other: Captured, sizes: dict[str, int]) -> Captured:
-    captured.program.widen(other.program, list(sizes), captured.program)
-    return captured
 
 
 def _set_ranges(program: Any, sizes: dict[str, int]) -> None:

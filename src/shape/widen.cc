@@ -76,7 +76,8 @@ class Widening {
     reach_.set_trial(false);
   }
 
-  std::vector<Guard> run() {
+  std::optional<std::vector<Guard>> run() {
+    if (asked_what_the_first_did_not()) return std::nullopt;
     const std::size_t before = reach_.guards().size();
     for (const Guard& met : other_.dims.met()) {
       if (mentions_widened(met.condition)) {
@@ -98,6 +99,22 @@ class Widening {
     collect_symbols(condition, names);
     return std::ranges::any_of(other_.widened,
                                [&](const std::string& name) { return names.contains(name); });
+  }
+
+  bool asked_what_the_first_did_not() const {
+    Dims reach = other_.dims;
+    reach.set_trial(false);
+    std::vector<Bool> unknown;
+    for (const Guard& met : other_.dims.met()) {
+      if (!is_about_sizes(met.condition, program_.dims)) continue;
+      if (holds(met.condition, other_.example).value_or(true) ||
+          contains(other_.known, !met.condition)) {
+        reach.settle(met.condition, {});
+      } else {
+        unknown.push_back(met.condition);
+      }
+    }
+    return std::ranges::any_of(unknown, [&](const Bool& one) { return !reach.decide(one); });
   }
 
   void unite(const std::string& name) {
@@ -163,7 +180,7 @@ std::optional<std::int64_t> size_against(const Bool& condition, const Dim& dim,
   return best;
 }
 
-std::vector<Guard> widen(Validity program, const OtherCapture& other) {
+std::optional<std::vector<Guard>> widen(Validity program, const OtherCapture& other) {
   return Widening(program, other).run();
 }
 

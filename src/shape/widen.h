@@ -32,8 +32,10 @@ struct OtherCapture {
 
 /// Takes over the sizes of the other capture, which does the same as the program: the ranges of the
 /// symbols that were widened reach as far as the next bound that the other capture met, and what
-/// else it asked for the first time is a limit from now on. Gives these.
-std::vector<Guard> widen(Validity program, const OtherCapture& other);
+/// else it asked for the first time is a limit from now on. Gives these. Nothing, and nothing is
+/// changed, where it asked what is false in the first capture, which did not come to ask it
+/// (`n > 6 and n % 2 == 0`): the other side of that was never seen.
+std::optional<std::vector<Guard>> widen(Validity program, const OtherCapture& other);
 
 /// A condition that was asked at other sizes than the example's: `if n > 8 and m % 2 == 0`.
 struct AskedElsewhere {

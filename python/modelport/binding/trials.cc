@@ -36,18 +36,21 @@ std::vector<shape::OpenCondition> open_conditions_of(Program& program) {
 }
 
 /// Takes over the sizes of a trial at other sizes of the symbols named, which does the same as the
-/// program. `first` is the capture that was tried.
-void widen(Program& program, const Program& trial, const std::vector<std::string>& names,
+/// program. `first` is the capture that was tried. False where the trial asked what the first one
+/// did not come to ask: nothing is known of the other side, and nothing changes.
+bool widen(Program& program, const Program& trial, const std::vector<std::string>& names,
            const Program& first) {
-  const std::vector<shape::Guard> learned = shape::widen({program.graph.dims, program.graph.guards},
-                                                         {.dims = trial.dims,
-                                                          .widened = names,
-                                                          .known = first.dims.met(),
-                                                          .example = sizes_of_example(first)});
+  const auto learned = shape::widen({program.graph.dims, program.graph.guards},
+                                    {.dims = trial.dims,
+                                     .widened = names,
+                                     .known = first.dims.met(),
+                                     .example = sizes_of_example(first)});
+  if (!learned) return false;
   const shape::Bindings there = sizes_unlike(trial, first);
-  for (const shape::Guard& guard : learned) program.elsewhere.push_back({guard, there});
+  for (const shape::Guard& guard : *learned) program.elsewhere.push_back({guard, there});
   program.tried.insert(program.tried.end(), trial.dims.met().begin(), trial.dims.met().end());
   program.tried.insert(program.tried.end(), first.dims.met().begin(), first.dims.met().end());
+  return true;
 }
 
 /// Conditions that were asked and do not follow from what the program is valid for any more, each
@@ -108,14 +111,15 @@ void take_validity(Program& program, const Program& other) {
   }
 }
 
-/// Forgets the conditions that do not hold where some symbols have other sizes than in the example
-/// of `first`.
+/// Forgets the conditions between sizes that do not hold where some symbols have other sizes than
+/// in the example of `first`.
 void drop_conditions(Program& program, const std::map<std::string, std::int64_t>& changed,
                      const Program& first) {
   shape::Values values = sizes_of_example(first);
   for (const auto& [symbol, size] : changed) values.ints[symbol] = size;
   const auto broken = [&](const shape::Guard& guard) {
-    return shape::holds(guard.condition, values) == false;
+    return !signature::depends_on_data(guard.condition, first.graph.dims) &&
+           shape::holds(guard.condition, values) == false;
   };
   std::erase_if(program.graph.guards, broken);
   std::erase_if(program.guards, broken);

@@ -15,7 +15,6 @@ from .folder import Folder
 from .inputs import call_of, decoder_feeds, fitted
 from .session import Session
 
-
 # What the files work out by themselves, from the tokens, the mask and the cache.
 _FOLLOWING = frozenset(("input_ids", "inputs_embeds", "position_ids", "cache_position", "logits_to_keep"))
 
