@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import onnxruntime
@@ -141,14 +141,30 @@ def as_onnx_has_it(value: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
-def mismatches(op: str, opset: int = OPSET, optimize: bool = True) -> Iterator[str]:
+def mismatches(
+    op: str, opset: int = OPSET, optimize: bool = True, only: Collection[int] | None = None
+) -> Iterator[str]:
     for index, (text, program, operands) in enumerate(core.sample_programs(op)):
+        if only is not None and index not in only:
+            continue
         try:
             found = run_sample(op, program, operands, zlib.crc32(text.encode()) + index, opset, optimize)
         except Exception as error:  # every way to fail is a line of the report
             found = f"{type(error).__name__}: {error}"
         if found:
             yield f"{op}({text}): {found}"
+
+
+def mismatches_of_older(op: str, opset: int) -> Iterator[str]:
+    """Samples that become other nodes in an older opset, and the first of those that do not."""
+    samples = list(core.sample_programs(op))
+    other = [i for i, (_, program, _) in enumerate(samples) if depends_on_opset(program, opset)]
+    yield from mismatches(op, opset, only=[*other, *range(min(2, len(samples)))])
+
+
+def depends_on_opset(program: Any, opset: int) -> bool:
+    program = with_number_as_tensor(program)
+    return str(core.lower_onnx(program, opset, True)) != str(core.lower_onnx(program, OPSET, True))
 
 
 def main() -> None:

@@ -12,9 +12,10 @@ def joined(b: Builder) -> Expression:
     x = b.pick(rank=(1, 4))
     axis = b.axis(x)
     others = [y for y in b.tensors(rank=(1, 4)) if b.agree(f"torch.cat([{x}, {y}], {axis})")]
-    y = b.rng.choice(others)
+    # A tensor may have lost its size in a branch, so that it does not even agree with itself.
+    y = b.rng.choice(others or [x])
     stackable = [z for z in others if b.agree(f"torch.stack([{x}, {z}])")]
-    z = b.rng.choice(stackable)
+    z = b.rng.choice(stackable or [x])
     forms = [
         (f"torch.cat([{x}, {y}], {axis})", y),
         (f"torch.cat(({y}, {x}, {y}), dim={axis})", y),
