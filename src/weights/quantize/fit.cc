@@ -121,14 +121,15 @@ Fit GroupFitter::searched(const WeightedGroup& unit, const Range& range) const {
   const float narrowest = std::min(cut, bounds.half_range * 0.8F);
   float ratio = eighth_root(narrowest / widest);
   // There is one code more below zero than above it, and the largest weight may have that one.
-  const float sign = negative_scales_ && !zero_points_ && range.highest >= 1 ? -1.0F : 1.0F;
+  const float sign =
+      negative_scales_ && !zero_points_ && range.highest > -range.lowest ? -1.0F : 1.0F;
 
   Best best;
   try_spans(unit, bounds, {widest, ratio, sign}, best);
-  if (negative_scales_ && !zero_points_) try_spans(unit, bounds, {widest, ratio, -sign}, best);
   // As many again between the two neighbours of the best. In a short group the first ones lie close
-  // together, for its largest weight is no outlier.
-  const int rounds = unit.weights.size() <= 64 ? 0 : unit.weights.size() <= 256 ? 1 : 2;
+  // together, for its largest weight is no outlier: enough for 16 codes.
+  const std::size_t count = unit.weights.size();
+  const int rounds = count > 256 ? 2 : (count > 64 || levels_ > 16 ? 1 : 0);
   for (int i = 0; i < rounds; ++i) {
     const float half_step = eighth_root(ratio);
     try_spans(unit, bounds, {best.span / ratio * half_step, half_step * half_step, best.sign},

@@ -43,7 +43,17 @@ Number clamped(Number value, Number low, Number high) {
   return smaller(larger(value, low), high);
 }
 
-float sum(Floats a) { return (a[0] + a[2]) + (a[1] + a[3]); }
+/// Two halves, then two quarters, without a branch: which one is larger nobody can predict.
+template <class Combine>
+float folded(Floats a, const Combine& combine) {
+  a = combine(a, Floats{a[2], a[3], a[0], a[1]});
+  a = combine(a, Floats{a[1], a[0], a[3], a[2]});
+  return a[0];
+}
+
+float sum(Floats a) {
+  return folded(a, [](Floats x, Floats y) { return x + y; });
+}
 
 template <bool kWeighted>
 Moments moments_of_group(const WeightedGroup& group) {
@@ -232,10 +242,8 @@ Range range_of(std::span<const float> weights) {
     low = smaller(low, all(data[i]));
     high = larger(high, all(data[i]));
   }
-  low = smaller(low, other_low);
-  high = larger(high, other_high);
-  return {smaller(smaller(low[0], low[1]), smaller(low[2], low[3])),
-          larger(larger(high[0], high[1]), larger(high[2], high[3]))};
+  return {folded(smaller(low, other_low), smaller<Floats>),
+          folded(larger(high, other_high), larger<Floats>)};
 }
 
 Moments moments_of(const WeightedGroup& group) {
