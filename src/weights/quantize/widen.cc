@@ -19,24 +19,23 @@ float from_f16(std::uint16_t bits) {
   constexpr std::uint32_t kRebias = (127U - 15U) << 23;
   constexpr std::uint32_t kLeading = (127U - 14U) << 23;
   const std::uint32_t magnitude = (bits & 0x7fffU) << 13;
-  const float normal = std::bit_cast<float>(magnitude + kRebias);
   const float small = std::bit_cast<float>(magnitude + kLeading) - std::bit_cast<float>(kLeading);
-  const float value = magnitude < 1U << 23 ? small : normal;
-  const std::uint32_t sign = (bits & 0x8000U) << 16;
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
+  const std::uint32_t value =
+      magnitude < 1U << 23 ? std::bit_cast<std::uint32_t>(small) : magnitude + kRebias;
+  return std::bit_cast<float>(value | (bits & 0x8000U) << 16);
 }
 
 /// The exponent is all ones in what is not finite: `exponent` has those bits.
 template <class Bits, class Convert>
 bool widen_all(const std::byte* in, std::span<float> out, Bits exponent, const Convert& convert) {
   // Counted rather than left at the first one, so that the loop can run in vectors.
-  std::uint32_t bad = 0;
+  Bits bad = 0;
   float* to = out.data();
   const std::size_t count = out.size();
   for (std::size_t i = 0; i < count; ++i) {
     Bits bits;
     std::memcpy(&bits, in + i * sizeof(bits), sizeof(bits));  // a mapped file aligns nothing
-    bad |= (bits & exponent) == exponent ? 1U : 0U;
+    bad |= static_cast<Bits>((bits & exponent) == exponent);
     to[i] = convert(bits);
   }
   return bad == 0;
