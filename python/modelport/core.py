@@ -28,6 +28,7 @@ _modelport.set_exception_class(ExportError)
 Session = _modelport.Session
 Program = _modelport.Program
 Paused = _modelport.Paused
+QuantizationScheme = _modelport.QuantizationScheme
 concerns_graph = _modelport.concerns_graph
 enter_module = _modelport.enter_module
 is_recording = _modelport.is_recording
@@ -36,6 +37,7 @@ lower_onnx = _modelport.lower_onnx
 onnx_cell = _modelport.onnx_cell
 op_names = _modelport.op_names
 parse_graph = _modelport.parse_graph
+quantize = _modelport.quantize
 read_number = _modelport.read_number
 read_pt2 = _modelport.read_pt2
 real_tensor = _modelport.real_tensor

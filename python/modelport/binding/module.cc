@@ -11,4 +11,5 @@ PYBIND11_MODULE(_modelport, module) {
   bind_checkpoint(module);
   bind_onnx(module);
   bind_samples(module);
+  bind_quantize(module);
 }

@@ -39,6 +39,7 @@ void bind_pt2(py::module_& module);
 void bind_checkpoint(py::module_& module);
 void bind_onnx(py::module_& module);
 void bind_samples(py::module_& module);
+void bind_quantize(py::module_& module);
 
 /// A leaf of the model's call that is no tensor.
 signature::Constant constant_of(const py::handle& value);

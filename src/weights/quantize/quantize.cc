@@ -1,0 +1,185 @@
+#include "weights/quantize/quantize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "weights/convert.h"
+#include "weights/quantize/fit.h"
+#include "weights/quantize/in_order.h"
+#include "weights/quantize/pack.h"
+#include "weights/quantize/widen.h"
+
+namespace modelport::weights {
+namespace {
+
+/// What the quantization of one weight has in common for all of its rows.
+struct Job {
+  const Weight& weight;
+  const Scheme& scheme;
+  const QuantizedForm& form;
+  std::span<const std::byte> bytes;
+  std::span<const float> energies;  // the largest is 1; or none
+  std::size_t rows_per_piece = 1;
+
+  std::size_t columns() const { return static_cast<std::size_t>(form.columns); }
+  std::size_t rows() const { return static_cast<std::size_t>(form.rows); }
+  std::size_t row_bytes() const { return columns() * byte_size(weight.dtype); }
+  std::size_t pieces() const { return (rows() + rows_per_piece - 1) / rows_per_piece; }
+  std::span<const std::byte> piece(std::size_t index) const {
+    const std::size_t begin = index * rows_per_piece * row_bytes();
+    return bytes.subspan(begin, std::min(rows_per_piece * row_bytes(), bytes.size() - begin));
+  }
+};
+
+[[noreturn]] void fail(std::string what, std::vector<std::string> ways_out) {
+  Diagnostic d;
+  d.code = Code::bad_input;
+  d.what = std::move(what);
+  d.ways_out = std::move(ways_out);
+  throw ExportError(std::move(d));
+}
+
+[[noreturn]] void fail_at_row(const Weight& weight, std::size_t row,
+                              std::span<const std::byte> bytes) {
+  std::vector<float> values(bytes.size() / byte_size(weight.dtype));
+  convert(weight.dtype, bytes, Dtype::f32, std::as_writable_bytes(std::span(values)));
+  const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  if (bad == values.end()) throw InternalError("a row is finite to one reader of it only");
+  fail(fmt::format("{} [{}] cannot be quantized: row {}, column {} is {}", weight.name,
+                   fmt::join(weight.shape, ", "), row, bad - values.begin(), *bad),
+       {fmt::format("leave {} as it is, or repair the checkpoint", weight.name)});
+}
+
+/// The rows of one piece, quantized.
+class Piece {
+ public:
+  explicit Piece(const Job& job)
+      : job_(job),
+        packing_(*packing(job.scheme)),
+        fitter_(job.scheme),
+        row_(job.columns()),
+        row_codes_(facts(job.scheme.layout).blocks_apart
+                       ? static_cast<std::size_t>(job.form.groups_per_row * job.form.group)
+                       : job.columns()),
+        row_zero_points_(static_cast<std::size_t>(job.form.groups_per_row)) {}
+
+  void make(std::size_t index) {
+    codes_.clear();
+    scales_.clear();
+    zero_points_.clear();
+    sums_.clear();
+    std::span<const std::byte> left = job_.piece(index);
+    for (std::size_t row = index * job_.rows_per_piece; !left.empty(); ++row) {
+      const auto bytes = left.first(job_.row_bytes());
+      if (!widen(job_.weight.dtype, bytes, row_)) fail_at_row(job_.weight, row, bytes);
+      quantize_row();
+      left = left.subspan(bytes.size());
+    }
+  }
+
+  void write(const QuantizedSinks& sinks) const {
+    if (sinks.codes != nullptr) sinks.codes->write(codes_);
+    if (sinks.zero_points != nullptr) sinks.zero_points->write(zero_points_);
+    if (sinks.scales != nullptr) {
+      convert_to(*sinks.scales, Dtype::f32, std::as_bytes(std::span(scales_)),
+                 job_.form.scales.dtype);
+    }
+  }
+
+  /// One a row, so that they add up to the same in pieces of any size.
+  const std::vector<SquareSums>& sums() const { return sums_; }
+
+ private:
+  void quantize_row() {
+    const auto group = static_cast<std::size_t>(job_.form.group);
+    SquareSums row_sums;
+    for (std::size_t g = 0; g < row_zero_points_.size(); ++g) {
+      const std::size_t begin = g * group;
+      const std::size_t count = std::min(group, row_.size() - begin);
+      const std::span weights(row_.data() + begin, count);
+      const auto energies =
+          job_.energies.empty() ? job_.energies : job_.energies.subspan(begin, count);
+      const bool counts = std::ranges::any_of(energies, [](float e) { return e > 0; });
+      const Fit fit = fitter_.fit(weights, counts ? energies : std::span<const float>());
+      row_sums += encode(weights, energies, fitter_.window(fit), {&row_codes_[begin], count});
+      row_zero_points_[g] = static_cast<std::uint8_t>(fit.zero_point);
+      scales_.push_back(fit.scale);
+    }
+    // What fills up the last group is zero to the kernel.
+    std::fill(row_codes_.begin() + static_cast<std::ptrdiff_t>(row_.size()), row_codes_.end(),
+              row_zero_points_.back());
+    append_packed(row_codes_, codes_);
+    if (job_.form.zero_points) append_packed(row_zero_points_, zero_points_);
+    sums_.push_back(row_sums);
+  }
+
+  void append_packed(std::span<const std::uint8_t> codes, std::vector<std::byte>& to) const {
+    const std::size_t begin = to.size();
+    to.resize(begin + (in_nibbles(packing_) ? (codes.size() + 1) / 2 : codes.size()));
+    pack(codes, job_.scheme.bits, packing_, std::span(to).subspan(begin));
+  }
+
+  const Job& job_;
+  Packing packing_;
+  GroupFitter fitter_;
+  std::vector<float> row_;
+  std::vector<std::uint8_t> row_codes_;
+  std::vector<std::uint8_t> row_zero_points_;
+  std::vector<std::byte> codes_;
+  std::vector<float> scales_;
+  std::vector<std::byte> zero_points_;
+  std::vector<SquareSums> sums_;
+};
+
+/// The energies with the largest at 1, so that their products with weights stay in range.
+std::vector<float> normalized(std::span<const float> energies, const Weight& weight) {
+  if (energies.empty()) return {};
+  const auto bad = [](float energy) { return !std::isfinite(energy) || energy < 0; };
+  if (energies.size() != static_cast<std::size_t>(weight.shape.back()) ||
+      std::ranges::any_of(energies, bad)) {
+    fail(fmt::format("the input energies of {} [{}] are not one number of zero or more a column",
+                     weight.name, fmt::join(weight.shape, ", ")),
+         {"calibrate again", "quantize without input energies"});
+  }
+  const float largest = std::ranges::max(energies);
+  std::vector<float> result(energies.begin(), energies.end());
+  if (largest == 0) return result;
+  for (float& energy : result) energy /= largest;
+  return result;
+}
+
+double relative(double error, double total) { return total > 0 ? std::sqrt(error / total) : 0; }
+
+}  // namespace
+
+QuantizationReport quantize(const Weight& weight, const Scheme& scheme, const QuantizedSinks& sinks,
+                            const QuantizeOptions& options) {
+  const QuantizedForm form = quantized_form(weight, scheme);
+  const std::vector<float> energies = normalized(options.input_energies, weight);
+  const Contents held = weight.contents();
+  Job job{weight, scheme, form, held.bytes, energies};
+  job.rows_per_piece = std::max<std::size_t>(1, options.piece_bytes / job.row_bytes());
+
+  std::vector<Piece> workers(worker_count(job.pieces(), options.threads), Piece(job));
+  SquareSums sums;
+  run_in_order({.pieces = job.pieces(),
+                .threads = workers.size(),
+                .make = [&](std::size_t piece, std::size_t worker) { workers[worker].make(piece); },
+                .take =
+                    [&](std::size_t piece, std::size_t worker) {
+                      workers[worker].write(sinks);
+                      for (const SquareSums& row : workers[worker].sums()) sums += row;
+                      if (weight.file) weight.file->forget(job.piece(piece));
+                    }});
+  QuantizationReport report{relative(sums.error, sums.total)};
+  if (!energies.empty()) report.output_error = relative(sums.weighted_error, sums.weighted_total);
+  return report;
+}
+
+}  // namespace modelport::weights
