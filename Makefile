@@ -67,6 +67,8 @@ $(VENV)/.torch: $(VENV)/.system
 $(VENV)/.run: $(VENV)/.torch pyproject.toml tools/list_requirements.py
 	$(PY) tools/list_requirements.py run > $(VENV)/run.txt
 	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/run.txt
+	$(PY) tools/list_requirements.py executorch > $(VENV)/executorch.txt
+	$(PY) -m pip install $(PIP_ARGS) -q --no-deps -r $(VENV)/executorch.txt
 	touch $@
 
 $(VENV)/.packages: $(VENV)/.run

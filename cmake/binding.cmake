@@ -4,9 +4,17 @@ if(NOT sources)
   return()
 endif()
 
+if(NOT MODELPORT_WITH_EXECUTORCH)
+  list(FILTER sources EXCLUDE REGEX "/executorch\\.cc$")
+endif()
+
 Python_add_library(_modelport MODULE WITH_SOABI ${sources})
 target_link_libraries(_modelport PRIVATE
   modelport_capture modelport_driver modelport_flags Torch::Python)
+if(MODELPORT_WITH_EXECUTORCH)
+  target_link_libraries(_modelport PRIVATE modelport_backends_executorch)
+  target_compile_definitions(_modelport PRIVATE MODELPORT_WITH_EXECUTORCH)
+endif()
 # So that its files include each other as "binding/...", the way rooms do.
 target_include_directories(_modelport PRIVATE "${PROJECT_SOURCE_DIR}/python/modelport")
 modelport_batches(_modelport ${sources})

@@ -36,6 +36,47 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_writer.hpp REQUIRED)
 add_library(modelport_protozero INTERFACE)
 target_include_directories(modelport_protozero SYSTEM INTERFACE "${PROTOZERO_INCLUDE_DIR}")
 
+# flatbuffers and ExecuTorch's schemas: used by backends/executorch. The schemas are those of the executorch package in
+# the Python environment; the code for them is generated here and is not in git. Without one of them, the room is left out.
+# The compiler has to be of the headers' version, hence the one that lies beside them: executorch brings another.
+find_path(FLATBUFFERS_INCLUDE_DIR flatbuffers/flatbuffers.h)
+find_program(MODELPORT_FLATC flatc PATHS "${FLATBUFFERS_INCLUDE_DIR}/../bin" NO_DEFAULT_PATH)
+set(executorch_python "${Python_EXECUTABLE}")
+if(NOT executorch_python)
+  find_program(MODELPORT_PYTHON NAMES python3 python)
+  set(executorch_python "${MODELPORT_PYTHON}")
+endif()
+# Found without importing it, which would take seconds.
+execute_process(
+  COMMAND "${executorch_python}" -c
+          "import importlib.util as u; s = u.find_spec('executorch'); print(s.submodule_search_locations[0] if s else '')"
+  OUTPUT_VARIABLE MODELPORT_EXECUTORCH_DIR OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+set(MODELPORT_WITH_EXECUTORCH OFF)
+if(MODELPORT_FLATC AND FLATBUFFERS_INCLUDE_DIR AND EXISTS "${MODELPORT_EXECUTORCH_DIR}/schema/program.fbs")
+  set(MODELPORT_WITH_EXECUTORCH ON)
+  message(STATUS "ExecuTorch's schemas in ${MODELPORT_EXECUTORCH_DIR}")
+  set(schema_dir "${PROJECT_BINARY_DIR}/schemas/executorch_schema")
+  set(schemas
+    "${MODELPORT_EXECUTORCH_DIR}/schema/program.fbs"
+    "${MODELPORT_EXECUTORCH_DIR}/schema/scalar_type.fbs"
+    "${MODELPORT_EXECUTORCH_DIR}/extension/flat_tensor/serialize/flat_tensor.fbs")
+  foreach(schema IN LISTS schemas)
+    cmake_path(GET schema STEM stem)
+    list(APPEND schema_headers "${schema_dir}/${stem}_generated.h")
+  endforeach()
+  add_custom_command(OUTPUT ${schema_headers}
+    COMMAND "${MODELPORT_FLATC}" --cpp -o "${schema_dir}" ${schemas}
+    DEPENDS ${schemas} VERBATIM)
+  add_custom_target(modelport_executorch_schema_headers DEPENDS ${schema_headers})
+  add_library(modelport_executorch_schema INTERFACE)
+  add_dependencies(modelport_executorch_schema modelport_executorch_schema_headers)
+  target_include_directories(modelport_executorch_schema SYSTEM INTERFACE
+    "${PROJECT_BINARY_DIR}/schemas" "${FLATBUFFERS_INCLUDE_DIR}")
+else()
+  message(STATUS "Without backends/executorch. It needs flatc and its headers (apt-get install flatbuffers-compiler "
+                 "libflatbuffers-dev) and the schemas of: ${executorch_python} -m pip install --no-deps executorch==1.5.1")
+endif()
+
 # doctest: used by the tests of every room.
 if(BUILD_TESTING)
   find_package(doctest REQUIRED)

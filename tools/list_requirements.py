@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 BUILD_TOOLS = ("cmake", "ninja")
+APART = ("bench", "executorch")  # installed by steps of their own
 
 
 def requirements(pyproject: Path, extra: str | None = None) -> list[str]:
@@ -21,7 +22,7 @@ def requirements(pyproject: Path, extra: str | None = None) -> list[str]:
         return [*data["build-system"]["requires"], *project["dependencies"], *extras["onnx"], *tools]
     if extra is not None:
         return extras[extra]
-    needed = [one for name, packages in extras.items() if name != "bench" for one in packages]
+    needed = [one for name, packages in extras.items() if name not in APART for one in packages]
     return [*data["build-system"]["requires"], *project["dependencies"], *needed]
 
 

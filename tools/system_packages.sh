@@ -26,7 +26,7 @@ find_missing() {
   need g++ "$compiler" --version
   if ! "$compiler" --version >/dev/null 2>&1; then
     # Nothing can be probed without a compiler: name them all, what is there already costs nothing.
-    missing+=(doctest-dev nlohmann-json3-dev libfmt-dev libminizip-dev zlib1g-dev libprotozero-dev)
+    missing+=(doctest-dev nlohmann-json3-dev libfmt-dev libminizip-dev zlib1g-dev libprotozero-dev libflatbuffers-dev)
   else
     need doctest-dev header doctest/doctest.h
     need nlohmann-json3-dev header nlohmann/json.hpp
@@ -34,9 +34,11 @@ find_missing() {
     need libminizip-dev header minizip/unzip.h
     need zlib1g-dev header zlib.h
     need libprotozero-dev header protozero/pbf_writer.hpp
+    need libflatbuffers-dev header flatbuffers/flatbuffers.h
   fi
   need "$python_package-dev" test -e "$python_headers/Python.h"
   need pkg-config pkg-config --version
+  need flatbuffers-compiler command -p flatc --version  # the system's: executorch brings one of another version
   need "$python_package-venv" "$python" -c 'import ensurepip, venv'
   if [ -n "$more" ]; then
     need nodejs node --version

@@ -10,6 +10,9 @@ PYBIND11_MODULE(_modelport, module) {
   bind_pt2(module);
   bind_checkpoint(module);
   bind_onnx(module);
+#ifdef MODELPORT_WITH_EXECUTORCH
+  bind_executorch(module);
+#endif
   bind_samples(module);
   bind_quantize(module);
 }

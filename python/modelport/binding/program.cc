@@ -192,12 +192,16 @@ void bind_program(py::module_& module) {
       .def("input_sizes", &input_sizes)
       .def("run", &run, py::arg("inputs"), py::arg("watch") = py::none(),
            py::arg("state") = capture::WeightTensors{});
-  module.def("parse_graph", [](const std::string& text) {
-    auto program = std::make_shared<Program>();
-    program->graph = ir::parse_graph(text);
-    ir::verify(program->graph);
-    return program;
-  });
+  module.def(
+      "parse_graph",
+      [](const std::string& text, const capture::WeightTensors& weights) {
+        auto program = std::make_shared<Program>();
+        program->graph = ir::parse_graph(text);
+        ir::verify(program->graph);
+        program->weights = weights;
+        return program;
+      },
+      py::arg("text"), py::arg("weights") = capture::WeightTensors{});
 }
 
 }  // namespace modelport::binding

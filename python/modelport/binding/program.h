@@ -38,6 +38,7 @@ void bind_symbols(py::module_& module);
 void bind_pt2(py::module_& module);
 void bind_checkpoint(py::module_& module);
 void bind_onnx(py::module_& module);
+void bind_executorch(py::module_& module);
 void bind_samples(py::module_& module);
 void bind_quantize(py::module_& module);
 

@@ -1,0 +1,120 @@
+// ExecuTorch programs: graphs in its dialect, written.
+#include <pybind11/stl.h>
+
+#include "backends/executorch/writer.h"
+#include "binding/program.h"
+#include "capture/torch_dtype.h"
+
+namespace modelport::binding {
+
+namespace {
+
+/// A method as Python gives it, with the store that its weights are streamed from.
+struct GivenMethod {
+  std::string name;
+  std::shared_ptr<Program> program;
+  weights::WeightStore store;
+  executorch::GivenBounds bounds;
+  std::vector<signature::FrozenArgument> frozen;
+};
+
+GivenMethod method_of(const py::dict& row) {
+  auto program = py::cast<std::shared_ptr<Program>>(row["program"]);
+  GivenMethod method{.name = py::cast<std::string>(row["name"]),
+                     .program = program,
+                     .store = store_of(*program, sources_of(row["places"], row["made"])),
+                     .bounds = py::cast<executorch::GivenBounds>(row["bounds"])};
+  for (const auto& [name, value] : py::cast<py::dict>(row["frozen"]))
+    method.frozen.push_back({py::cast<std::string>(name), constant_of(value)});
+  return method;
+}
+
+executorch::ConstantMethod::Item item_of(const py::handle& value) {
+  if (py::isinstance<py::bool_>(value)) return py::cast<bool>(value);
+  if (py::isinstance<py::int_>(value)) return py::cast<std::int64_t>(value);
+  if (py::isinstance<py::float_>(value)) return py::cast<double>(value);
+  if (py::isinstance<py::str>(value)) return py::cast<std::string>(value);
+  const at::Tensor tensor = py::cast<at::Tensor>(value).detach().cpu().contiguous();
+  return executorch::TensorLiteral{
+      .dtype = capture::from_torch(tensor.scalar_type()),
+      .shape = tensor.sizes().vec(),
+      .bytes = {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()}};
+}
+
+executorch::ConstantMethod constant_method(const py::handle& name, const py::handle& value) {
+  executorch::ConstantMethod method{.name = py::cast<std::string>(name), .items = {}};
+  if (!py::isinstance<py::list>(value) && !py::isinstance<py::tuple>(value)) {
+    method.items.push_back(item_of(value));
+    return method;
+  }
+  for (const py::handle item : value) method.items.push_back(item_of(item));
+  return method;
+}
+
+executorch::Delegate delegate_of(const py::dict& row) {
+  executorch::Delegate delegate{
+      .backend = py::cast<std::string>(row["backend"]),
+      .payload = executorch::blob_of(py::cast<py::bytes>(row["payload"]))};
+  for (const auto& [key, value] : py::cast<py::dict>(row["compile_specs"]))
+    delegate.compile_specs.emplace_back(py::cast<std::string>(key), py::cast<py::bytes>(value));
+  return delegate;
+}
+
+py::dict report_of(const executorch::ExecutorchWritten& written) {
+  py::list files;
+  for (const auto& file : written.files) files.append(file.string());
+  py::dict methods;
+  for (const executorch::MethodWritten& method : written.methods) {
+    py::dict row;
+    row["arena_bytes"] = method.arena_bytes;
+    row["least_arena_bytes"] = method.least_arena_bytes;
+    row["state_bytes"] = method.state_bytes;
+    row["instructions"] = method.instructions;
+    methods[py::str(method.name)] = row;
+  }
+  py::list losses;
+  for (const weights::ConversionLoss& loss : written.losses)
+    losses.append(py::make_tuple(loss.name, std::string(name(loss.from)),
+                                 std::string(name(loss.to)), loss.counts.overflows,
+                                 loss.counts.underflows));
+  py::dict report;
+  report["files"] = files;
+  report["methods"] = methods;
+  report["losses"] = losses;
+  return report;
+}
+
+py::dict write(const std::string& path, const py::dict& given) {
+  std::vector<GivenMethod> methods;
+  for (const py::handle row : py::cast<py::list>(given["methods"]))
+    methods.push_back(method_of(py::cast<py::dict>(row)));
+  executorch::ExecutorchRequest request;
+  for (const GivenMethod& method : methods)
+    request.methods.push_back({.name = method.name,
+                               .graph = method.program->graph,
+                               .weights = method.store,
+                               .bounds = method.bounds,
+                               .frozen = method.frozen});
+  for (const auto& [name, value] : py::cast<py::dict>(given["constant_methods"]))
+    request.constant_methods.push_back(constant_method(name, value));
+  for (const py::handle row : py::cast<py::list>(given["delegates"]))
+    request.delegates.push_back(delegate_of(py::cast<py::dict>(row)));
+  for (const auto& [key, bytes] : py::cast<py::dict>(given["named_data"]))
+    request.named_data.push_back(
+        {py::cast<std::string>(key), executorch::blob_of(py::cast<py::bytes>(bytes))});
+  request.options = {.weights_beside = py::cast<bool>(given["weights_beside"]),
+                     .checks_as_outputs = py::cast<bool>(given["checks_as_outputs"]),
+                     .with_limits = py::cast<bool>(given["with_limits"])};
+  executorch::ExecutorchWritten written;
+  {
+    const py::gil_scoped_release no_gil;
+    written = executorch::write_executorch(request, path);
+  }
+  return report_of(written);
+}
+
+}  // namespace
+
+void bind_executorch(py::module_& module) { module.def("write_executorch", &write); }
+
+}  // namespace modelport::binding

@@ -1,0 +1,82 @@
+"""Programs in ExecuTorch's dialect, written as `.pte` files; see src/backends/executorch/emit.h for the dialect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import core
+from ..errors import problem
+
+REQUIREMENT = "executorch==1.5.1"
+
+
+@dataclass
+class Method:
+    """One method of the file: a program of `et.*` nodes, bounds of its axes by name, and where its weights are."""
+
+    name: str
+    program: core.Program
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    frozen: Mapping[str, Any] = field(default_factory=dict)  # arguments of the call that became part of the program
+    places: Mapping[str, Any] = field(default_factory=dict)
+    made: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Delegate:
+    """What `et.delegate` names by its number: a payload for a backend of the runtime."""
+
+    backend: str
+    payload: bytes
+    compile_specs: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def write_executorch(
+    path: str | os.PathLike[str],
+    methods: Sequence[Method],
+    *,
+    constant_methods: Mapping[str, Any] | None = None,
+    delegates: Sequence[Delegate] = (),
+    named_data: Mapping[str, bytes] | None = None,
+    weights_beside: bool = False,
+    checks_as_outputs: bool = False,
+    with_limits: bool = True,
+) -> dict[str, Any]:
+    """Writes one `.pte` file; with `weights_beside`, its weights go into a `.ptd` file of the same name.
+
+    Returns the files, and of each method the bytes of its arena and of its state.
+    """
+    write = getattr(core._modelport, "write_executorch", None)
+    if write is None:
+        raise problem(
+            "E0301",
+            "this modelport was built without ExecuTorch's schemas",
+            f"pip install --no-deps {REQUIREMENT}, and install modelport again from its source folder: "
+            "pip install --no-build-isolation .",
+        )
+    request = {
+        "methods": [
+            {
+                "name": method.name,
+                "program": method.program,
+                "bounds": dict(method.bounds),
+                "frozen": dict(method.frozen),
+                "places": dict(method.places),
+                "made": dict(method.made),
+            }
+            for method in methods
+        ],
+        "constant_methods": dict(constant_methods or {}),
+        "delegates": [
+            {"backend": one.backend, "payload": one.payload, "compile_specs": dict(one.compile_specs)}
+            for one in delegates
+        ],
+        "named_data": dict(named_data or {}),
+        "weights_beside": weights_beside,
+        "checks_as_outputs": checks_as_outputs,
+        "with_limits": with_limits,
+    }
+    return write(os.fspath(path), request)

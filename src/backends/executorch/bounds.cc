@@ -1,0 +1,64 @@
+#include "backends/executorch/bounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace modelport::executorch {
+
+Bounds::Bounds(const ir::Graph& graph, const GivenBounds& given) : graph_(graph) {
+  for (const shape::Dim& dim : graph.dims) {
+    shape::Range range = dim.range;
+    const auto bound = given.find(dim.name);
+    if (bound != given.end()) range.hi = std::min(range.hi, bound->second);
+    if (range.hi < range.lo)
+      throw ExportError({.code = Code::bad_dynamic_shapes,
+                         .what = fmt::format("axis {} has at least {}, and its bound is {}",
+                                             dim.name, range.lo, range.hi),
+                         .ways_out = {fmt::format("dims={{\"{}\": ({}, {})}}", dim.name, range.lo,
+                                                  std::max<std::int64_t>(2048, range.lo))}});
+    ranges_.emplace(dim.name, range);
+  }
+}
+
+std::vector<std::int64_t> Bounds::sizes(const std::vector<shape::Int>& shape, ir::PlaceId place) {
+  std::vector<std::int64_t> sizes;
+  for (const shape::Int& size : shape) sizes.push_back(largest(size, place));
+  return sizes;
+}
+
+void Bounds::learn(const shape::Int& size, std::int64_t most) {
+  const auto symbol = size.as_symbol();
+  if (!symbol) return;
+  const auto found = ranges_.find(*symbol);
+  if (found != ranges_.end()) found->second.hi = std::min(found->second.hi, most);
+}
+
+std::int64_t Bounds::largest(const shape::Int& size, ir::PlaceId place) {
+  if (const auto number = size.constant()) return *number;
+  const shape::Range range = shape::bounds(size, ranges_);
+  if (range.hi != shape::Range::kUnbounded) return std::max<std::int64_t>(range.hi, 0);
+  std::set<std::string, std::less<>> symbols;
+  shape::collect_symbols(size, symbols);
+  for (const std::string& symbol : symbols) {
+    const auto found = ranges_.find(symbol);
+    if (found == ranges_.end() || found->second.hi != shape::Range::kUnbounded) continue;
+    if (reported_.contains(symbol)) return 1;
+    reported_[symbol] = true;
+    const ir::Place& at = graph_.place(place);
+    missing_.add({.code = Code::bad_dynamic_shapes,
+                  .what = fmt::format("executorch needs a bound for axis {}", symbol),
+                  .where = at.where,
+                  .module_path = at.module_path,
+                  .ways_out = {fmt::format("dims={{\"{}\": ({}, 2048)}}", symbol,
+                                           std::max<std::int64_t>(found->second.lo, 1))}});
+    return 1;
+  }
+  if (reported_.try_emplace(shape::print(size), true).second)
+    missing_.add({.code = Code::bad_dynamic_shapes,
+                  .what = fmt::format("executorch needs a bound for size {}", shape::print(size)),
+                  .ways_out = {"give the axes in it smaller bounds: dims={\"seq\": (1, 2048)}"}});
+  return 1;
+}
+
+}  // namespace modelport::executorch

@@ -1,0 +1,115 @@
+#include "backends/executorch/data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "backends/executorch/layout.h"
+#include "backends/executorch/value_table.h"
+#include "base/error.h"
+
+namespace modelport::executorch {
+namespace {
+
+/// What two tensors have in common if they are the same: the memory, or contents that are quickly
+/// compared.
+std::string identity_of(const ProgramData::Source& source) {
+  constexpr std::uint64_t kCompared = std::uint64_t{1} << 16;
+  const weights::Weight& weight = *source.weight;
+  std::string key = fmt::format("{} {} {} ", name(source.dtype), name(weight.dtype),
+                                fmt::join(source.shape, ","));
+  if (weight.byte_count() <= kCompared) {
+    const weights::Contents held = weight.contents();
+    key.append(reinterpret_cast<const char*>(held.bytes.data()), held.bytes.size());
+  } else if (weight.file) {
+    key += fmt::format("in {} {}", weight.file->path().string(), weight.file_offset);
+  } else if (weight.read) {
+    key += fmt::format("made {}", static_cast<const void*>(&weight));
+  } else {
+    key += fmt::format("at {}", static_cast<const void*>(weight.bytes.data()));
+  }
+  return key;
+}
+
+bool is_zero(const weights::Weight& weight) {
+  const weights::Contents held = weight.contents();
+  return std::ranges::all_of(held.bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+Blob zeros(std::uint64_t bytes) {
+  return {bytes, [bytes](weights::Sink& sink) { write_zeros(sink, bytes); }};
+}
+
+}  // namespace
+
+Blob blob_of(std::string text) {
+  const std::uint64_t bytes = text.size();
+  return {bytes, [text = std::move(text)](weights::Sink& sink) { sink.write(text); }};
+}
+
+Blob ProgramData::blob_of_weight(const Source& source) const {
+  const weights::Weight* weight = source.weight;
+  return {byte_count(source.dtype, source.shape),
+          [weight, dtype = source.dtype, losses = &losses_](weights::Sink& sink) {
+            const weights::ConversionCounts counts = weights::stream(*weight, dtype, sink);
+            if (counts == weights::ConversionCounts{}) return;
+            losses->push_back({weight->name, weight->dtype, dtype, counts});
+          }};
+}
+
+std::size_t ProgramData::add_constant(const std::string& identity, ConstantEntry entry) {
+  const auto [found, added] = by_identity_.try_emplace(identity, constants_.size());
+  if (!added) return found->second;
+  // Two methods may have different weights under one name.
+  const std::size_t same = keys_[entry.key]++;
+  if (same != 0) entry.key += fmt::format("#{}", same + 1);
+  constants_.push_back(std::move(entry));
+  return constants_.size() - 1;
+}
+
+std::size_t ProgramData::constant(const Source& source) {
+  return add_constant(identity_of(source),
+                      {source.name, source.dtype, source.shape, blob_of_weight(source)});
+}
+
+std::size_t ProgramData::constant(Dtype dtype, std::vector<std::int64_t> shape, std::string bytes) {
+  const std::string identity =
+      fmt::format("{} {} {} ", name(dtype), name(dtype), fmt::join(shape, ",")) + bytes;
+  return add_constant(identity, {"literal", dtype, std::move(shape), blob_of(std::move(bytes))});
+}
+
+/// Caches begin as zeros, many of one size: all of them are copied from the same bytes.
+std::size_t ProgramData::initial_value(const Source& source) {
+  const std::uint64_t bytes = byte_count(source.dtype, source.shape);
+  if (is_zero(*source.weight)) {
+    if (zeros_ == SIZE_MAX) {
+      zeros_ = initial_values_.size();
+      initial_values_.push_back(zeros(bytes));
+    } else if (initial_values_[zeros_].bytes < bytes) {
+      initial_values_[zeros_] = zeros(bytes);
+    }
+    return zeros_;
+  }
+  const auto [found, added] =
+      initial_by_identity_.try_emplace(identity_of(source), initial_values_.size());
+  if (added) initial_values_.push_back(blob_of_weight(source));
+  return found->second;
+}
+
+std::size_t ProgramData::state(const Source& source) {
+  const std::string identity =
+      fmt::format("{} {} {}", source.name, name(source.dtype), fmt::join(source.shape, ","));
+  const auto [found, added] = states_by_name_.try_emplace(identity, states_.size());
+  if (!added) return found->second;
+  StateEntry entry{.name = source.name,
+                   .bytes = byte_count(source.dtype, source.shape),
+                   .offset = state_bytes_,
+                   .initial = initial_value(source)};
+  state_bytes_ = aligned(state_bytes_ + entry.bytes, kTensorAlignment);
+  states_.push_back(std::move(entry));
+  return states_.size() - 1;
+}
+
+}  // namespace modelport::executorch

@@ -1,0 +1,77 @@
+"""ExecuTorch's runtime in a process of its own: a file that it does not like may end the process that runs it."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+def _send(stream: BinaryIO, message: Any) -> None:
+    data = pickle.dumps(message)
+    stream.write(struct.pack("<Q", len(data)) + data)
+    stream.flush()
+
+
+def _receive(stream: BinaryIO) -> Any:
+    head = stream.read(8)
+    if len(head) < 8:
+        raise EOFError
+    return pickle.loads(stream.read(struct.unpack("<Q", head)[0]))
+
+
+class RuntimeDied(Exception):
+    """The process of the runtime is gone, with what it had printed."""
+
+
+class RuntimeProcess:
+    """Loads a file and calls its methods; a process that died is started again."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, path: Path, calls: list[tuple[str, list[Any]]], data: Path | None = None) -> list[list[Any]]:
+        """The outputs of each call, all of them on one load of the file."""
+        if self._process is None or self._process.poll() is not None:
+            command = [sys.executable, str(Path(__file__).resolve())]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        _send(self._process.stdin, (str(path), None if data is None else str(data), calls))
+        try:
+            outputs, error = _receive(self._process.stdout)
+        except EOFError:
+            raise RuntimeDied(f"the runtime ended with code {self._process.wait()}") from None
+        if error is not None:
+            raise RuntimeError(error)
+        return outputs
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+def _serve() -> None:
+    import torch  # noqa: F401  (the library of the runtime needs torch's to be there)
+
+    # Not executorch.runtime: that imports ExecuTorch's compiler, which takes seconds and many packages.
+    from executorch.extension.pybindings import _C
+
+    while True:
+        try:
+            path, data, calls = _receive(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            module = _C._load_for_executorch(path, data)
+            message = [module.run_method(name, inputs) for name, inputs in calls], None
+        except Exception as error:
+            message = None, str(error)
+        _send(sys.stdout.buffer, message)
+
+
+if __name__ == "__main__":
+    _serve()
