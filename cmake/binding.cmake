@@ -30,6 +30,11 @@ Python_add_library(_artifact MODULE WITH_SOABI
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/limits.cc"
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/module.cc"
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/errors.cc")
+if(MODELPORT_WITH_EXECUTORCH)
+  target_sources(_artifact PRIVATE "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/executorch.cc")
+  target_link_libraries(_artifact PRIVATE modelport_backends_executorch)
+  target_compile_definitions(_artifact PRIVATE MODELPORT_WITH_EXECUTORCH)
+endif()
 target_link_libraries(_artifact PRIVATE modelport_driver modelport_flags Python::Module)
 target_include_directories(_artifact PRIVATE "${PROJECT_SOURCE_DIR}/python/modelport")
 target_include_directories(_artifact SYSTEM PRIVATE "${MODELPORT_TORCH_DIR}/include")

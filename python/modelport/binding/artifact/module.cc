@@ -5,6 +5,7 @@
 
 #include "backends/onnx/reader.h"
 #include "base/mapped_file.h"
+#include "binding/artifact/executorch.h"
 #include "binding/artifact/folders.h"
 #include "binding/artifact/limits.h"
 #include "binding/errors.h"
@@ -106,6 +107,9 @@ PYBIND11_MODULE(_artifact, module) {
   binding::bind_errors(module);
   binding::bind_folders(module);
   binding::bind_limits(module);
+#ifdef MODELPORT_WITH_EXECUTORCH
+  binding::bind_executorch_reader(module);
+#endif
   module.def("read_onnx", &binding::read_onnx, pybind11::arg("path"),
              pybind11::arg("nodes") = false);
   module.def("data_files", &binding::data_files, pybind11::arg("path"));
