@@ -33,13 +33,22 @@ class RuntimeProcess:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def run(self, path: Path, calls: list[tuple[str, list[Any]]], data: Path | None = None) -> list[list[Any]]:
+    def run(
+        self,
+        path: Path,
+        calls: list[tuple[str, list[Any]]],
+        *,
+        data: Path | None = None,
+        methods_share_arenas: bool = False,
+        custom_operators: bool = False,
+    ) -> list[list[Any]]:
         """The outputs of each call, all of them on one load of the file."""
         if self._process is None or self._process.poll() is not None:
             command = [sys.executable, str(Path(__file__).resolve())]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None and self._process.stdout is not None
-        _send(self._process.stdin, (str(path), None if data is None else str(data), calls))
+        files = str(path), None if data is None else str(data)
+        _send(self._process.stdin, (files, calls, methods_share_arenas, custom_operators))
         try:
             outputs, error = _receive(self._process.stdout)
         except EOFError:
@@ -55,19 +64,27 @@ class RuntimeProcess:
 
 
 def _serve() -> None:
-    import torch  # noqa: F401  (the library of the runtime needs torch's to be there)
+    import torch
 
     # Not executorch.runtime: that imports ExecuTorch's compiler, which takes seconds and many packages.
     from executorch.extension.pybindings import _C
 
     while True:
         try:
-            path, data, calls = _receive(sys.stdin.buffer)
+            (path, data), calls, share, custom = _receive(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            module = _C._load_for_executorch(path, data)
-            message = [module.run_method(name, inputs) for name, inputs in calls], None
+            if custom:
+                package = Path(_C.__file__).parents[2]
+                torch.ops.load_library(package / "extension/llm/custom_ops/libcustom_ops_aot_lib.so")
+            if share:
+                program = _C._load_program(path, data_path=data)
+                methods = {name: program.load_method(name) for name, _ in calls}
+                message = [methods[name](inputs) for name, inputs in calls], None
+            else:
+                module = _C._load_for_executorch(path, data)
+                message = [module.run_method(name, inputs) for name, inputs in calls], None
         except Exception as error:
             message = None, str(error)
         _send(sys.stdout.buffer, message)

@@ -14,8 +14,9 @@ import pytest
 import torch
 from executorch_process import RuntimeProcess
 
-from modelport import ExportError, _artifact, core
+from modelport import ExportError, core
 from modelport.exporters.executorch_file import Delegate, Method, write_executorch
+from modelport.pte import read_program
 
 pytest.importorskip("executorch")
 
@@ -75,7 +76,7 @@ def test_a_delegate_takes_tensors_of_the_method_and_gives_others(runtime: Runtim
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     ((z,),) = runtime.run(tmp_path / "m.pte", [("forward", [x, y])])
     torch.testing.assert_close(z, -(torch.relu(x) + y))
-    said = _artifact.read_executorch(str(tmp_path / "m.pte"))
+    said = read_program(tmp_path / "m.pte")
     assert said["methods"]["forward"]["delegates"] == [("XnnpackBackend", len(delegates[0].payload))]
     assert said["methods"]["forward"]["arenas"] == [written["methods"]["forward"]["arena_bytes"]]
 
@@ -95,7 +96,7 @@ graph g(%x: f32[n, 4])
     program = core._modelport.parse_graph(text, {"w": torch.ones(4, 4), "s": torch.arange(3)})
     constants = {"get_max_seq_len": 8, "get_names": ["a", "b"]}
     write_executorch(tmp_path / "m.pte", [Method("step", program)], constant_methods=constants, weights_beside=True)
-    said = _artifact.read_executorch(str(tmp_path / "m.pte"))
+    said = read_program(tmp_path / "m.pte")
     step = said["methods"]["step"]
     assert step["inputs"] == [{"dtype": "f32", "sizes": [8, 4], "dynamic": True}]
     assert step["operators"] == {"aten::mm.out": 1, "aten::add.Scalar_out": 1}
@@ -108,14 +109,14 @@ graph g(%x: f32[n, 4])
 def test_a_file_of_something_else_is_refused_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "m.pte").write_bytes(b"\0" * 4 + b"ONNX" + b"\0" * 100)
     with pytest.raises(ExportError, match=r"no ExecuTorch program(.|\n)*modelport export executorch"):
-        _artifact.read_executorch(str(tmp_path / "m.pte"))
+        read_program(tmp_path / "m.pte")
 
 
 def test_reading_needs_neither_torch_nor_the_runtime(tmp_path: Path) -> None:
     text = "graph g(%x: f32[2])\n{\n  %1 = et.aten.relu.out(self=%x) : f32[2]\n  return y = %1\n}\n"
     write_executorch(tmp_path / "m.pte", [Method("forward", core._modelport.parse_graph(text))])
     code = (
-        "import sys; from modelport import _artifact; _artifact.read_executorch(sys.argv[1]); "
+        "import sys; from modelport.pte import read_program; read_program(sys.argv[1]); "
         "assert 'torch' not in sys.modules and 'executorch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "m.pte")], check=True)

@@ -145,17 +145,37 @@ graph g(%x: f32[1, 200])
     methods = [
         method(text, {"w": big, "n": torch.ones(1, 200)}, "step"),
         method(text.replace("@n", "@m"), {"w": big, "m": torch.zeros(1, 200)}, "other"),
-        method(plain, {"v": big}, "plain"),
+        method(plain, {"v": big.clone()}, "plain"),
     ]
     write_executorch(tmp_path / "m.pte", methods)
     assert (tmp_path / "m.pte").stat().st_size < 2 * big.nbytes
     x = torch.randn(1, 200) / 10
-    names = ["step", "plain", "other", "step", "other"]
-    outputs = dict(enumerate(y for (y,) in runtime.run(tmp_path / "m.pte", [(name, [x]) for name in names])))
+    calls = [(name, [x]) for name in ("step", "plain", "other", "step", "other")]
     product = x @ big
     expected = [1 + product, product @ big, product, 1 + 2 * product, 2 * product]
-    for i, wanted in enumerate(expected):
-        torch.testing.assert_close(outputs[i], wanted, rtol=1e-4, atol=1e-4)
+    for shared in (False, True):
+        outputs = runtime.run(tmp_path / "m.pte", calls, methods_share_arenas=shared)
+        for (y,), wanted in zip(outputs, expected, strict=True):
+            torch.testing.assert_close(y, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_methods_that_name_the_same_state_share_it_where_they_share_arenas(
+    runtime: RuntimeProcess, tmp_path: Path
+) -> None:
+    text = """
+graph g(%x: f32[2])
+  weights @n: f32[2] buffer
+{
+  %1 = et.aten.add.out(self=@n, other=%x, alpha=1) : f32[2]
+  return y = %1
+  mutate @n = %1
+}
+"""
+    methods = [method(text, {"n": torch.ones(2)}, name) for name in ("prefill", "decode")]
+    write_executorch(tmp_path / "m.pte", methods)
+    calls = [(name, [torch.ones(2)]) for name in ("prefill", "decode", "prefill")]
+    outputs = runtime.run(tmp_path / "m.pte", calls, methods_share_arenas=True)
+    assert [float(y[0]) for (y,) in outputs] == [2, 3, 4]
 
 
 def test_constant_methods_give_what_they_were_given(runtime: RuntimeProcess, tmp_path: Path) -> None:
@@ -286,3 +306,29 @@ def test_an_axis_without_a_bound_is_named_with_what_to_type(tmp_path: Path) -> N
         write_executorch(tmp_path / "m.pte", [method(text, linear_weights())])
     assert not (tmp_path / "m.pte").exists()
     write_executorch(tmp_path / "m.pte", [method(text, linear_weights(), bounds={"batch": 4})])
+
+
+CACHE = """
+graph g(%q: f32[1, s, 2, 4], %k: f32[1, s, 1, 4], %start: i64[1])
+  where s in 1..8 = 2, u0 in 0..7 = 0 from data
+  weights @keys: f32[1, 8, 1, 4] buffer
+{
+  %1 = et.aten._local_scalar_dense(self=%start) : int u0
+  %2 = et.llama.update_cache.out(value=%k, cache=@keys, start_pos=u0) : f32[1, 8, 1, 4]
+  %3 = et.llama.custom_sdpa.out(query=%q, key=%2, value=%2, start_pos=u0, attn_mask=None, drpout_p=0.0, is_causal=true,
+    scale=None) : f32[1, s, 2, 4]
+  return y = %3
+  mutate @keys = %2
+}
+"""
+
+
+def test_a_cache_is_updated_where_it_lies(runtime: RuntimeProcess, tmp_path: Path) -> None:
+    write_executorch(tmp_path / "m.pte", [method(CACHE, {"keys": torch.zeros(1, 8, 1, 4)})])
+    q, k = torch.randn(1, 6, 2, 4), torch.randn(1, 6, 1, 4)
+    steps = [(0, 4), (4, 5), (5, 6)]
+    calls = [("forward", [q[:, a:b].contiguous(), k[:, a:b].contiguous(), torch.tensor([a])]) for a, b in steps]
+    outputs = runtime.run(tmp_path / "m.pte", calls, custom_operators=True)
+    heads, keys = q.transpose(1, 2), k.transpose(1, 2).expand(1, 2, 6, 4)
+    whole = torch.nn.functional.scaled_dot_product_attention(heads, keys, keys, is_causal=True).transpose(1, 2)
+    same(torch.cat([y for (y,) in outputs], 1), whole)

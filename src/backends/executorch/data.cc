@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 
 #include "backends/executorch/layout.h"
 #include "backends/executorch/value_table.h"
@@ -13,24 +15,17 @@
 namespace modelport::executorch {
 namespace {
 
-/// What two tensors have in common if they are the same: the memory, or contents that are quickly
-/// compared.
-std::string identity_of(const ProgramData::Source& source) {
-  constexpr std::uint64_t kCompared = std::uint64_t{1} << 16;
-  const weights::Weight& weight = *source.weight;
-  std::string key = fmt::format("{} {} {} ", name(source.dtype), name(weight.dtype),
-                                fmt::join(source.shape, ","));
-  if (weight.byte_count() <= kCompared) {
-    const weights::Contents held = weight.contents();
-    key.append(reinterpret_cast<const char*>(held.bytes.data()), held.bytes.size());
-  } else if (weight.file) {
-    key += fmt::format("in {} {}", weight.file->path().string(), weight.file_offset);
-  } else if (weight.read) {
-    key += fmt::format("made {}", static_cast<const void*>(&weight));
-  } else {
-    key += fmt::format("at {}", static_cast<const void*>(weight.bytes.data()));
+/// Two numbers that follow from all bytes; tensors that differ have the same ones with a
+/// probability of 2^-128.
+std::string digest_of(std::span<const std::byte> bytes) {
+  std::array<std::uint64_t, 2> sums{0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f};
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min<std::size_t>(8, bytes.size() - at));
+    sums[0] = std::rotl(sums[0] ^ word, 29) * 0xff51afd7ed558ccd;
+    sums[1] = std::rotl(sums[1] + word, 37) * 0xc4ceb9fe1a85ec53 + at;
   }
-  return key;
+  return fmt::format("{:016x}{:016x}", sums[0], sums[1]);
 }
 
 bool is_zero(const weights::Weight& weight) {
@@ -47,6 +42,26 @@ Blob zeros(std::uint64_t bytes) {
 Blob blob_of(std::string text) {
   const std::uint64_t bytes = text.size();
   return {bytes, [text = std::move(text)](weights::Sink& sink) { sink.write(text); }};
+}
+
+/// What two tensors have in common if they are the same: the memory, or the contents, where those
+/// are quickly compared.
+std::string ProgramData::identity_of(const Source& source) const {
+  constexpr std::uint64_t kCompared = std::uint64_t{1} << 16;
+  const weights::Weight& weight = *source.weight;
+  std::string key = fmt::format("{} {} {} ", name(source.dtype), name(weight.dtype),
+                                fmt::join(source.shape, ","));
+  if (weight.byte_count() <= kCompared) {
+    const weights::Contents held = weight.contents();
+    key.append(reinterpret_cast<const char*>(held.bytes.data()), held.bytes.size());
+  } else if (weight.file) {
+    key += fmt::format("in {} {}", weight.file->path().string(), weight.file_offset);
+  } else if (options_.compare_all) {
+    key += digest_of(weight.contents().bytes);
+  } else {
+    key += fmt::format("weight {}", static_cast<const void*>(&weight));
+  }
+  return key;
 }
 
 Blob ProgramData::blob_of_weight(const Source& source) const {

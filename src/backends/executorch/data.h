@@ -39,8 +39,15 @@ struct StateEntry {
 
 class ProgramData {
  public:
+  struct Options {
+    /// Large tensors in memory are compared too. Methods that are captured one by one may have
+    /// copies of a weight; within one method there are none.
+    bool compare_all = false;
+  };
   /// `losses` is told what converting weights to the graph's type lost, when they are written.
   explicit ProgramData(std::vector<weights::ConversionLoss>& losses) : losses_(losses) {}
+  ProgramData(std::vector<weights::ConversionLoss>& losses, Options options)
+      : losses_(losses), options_(options) {}
 
   /// A tensor as the graph has it: its type there, and the weight behind it.
   struct Source {
@@ -62,11 +69,13 @@ class ProgramData {
   std::uint64_t state_bytes() const { return state_bytes_; }
 
  private:
+  std::string identity_of(const Source& source) const;
   Blob blob_of_weight(const Source& source) const;
   std::size_t add_constant(const std::string& identity, ConstantEntry entry);
   std::size_t initial_value(const Source& source);
 
   std::vector<weights::ConversionLoss>& losses_;
+  Options options_;
   std::vector<ConstantEntry> constants_;
   std::vector<StateEntry> states_;
   std::vector<Blob> initial_values_;

@@ -206,7 +206,7 @@ ExecutorchWritten write_executorch(const ExecutorchRequest& request,
                                    const std::filesystem::path& path) {
   refuse_names_taken_twice(request);
   ExecutorchWritten written;
-  ProgramData data(written.losses);
+  ProgramData data(written.losses, {.compare_all = request.methods.size() > 1});
   const std::vector<Method> methods = methods_of(request, data, written);
   SegmentList segments;
   const ProgramLayout layout = layout_of(request, data, segments);
