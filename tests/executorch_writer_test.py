@@ -209,6 +209,48 @@ def test_the_file_says_what_its_methods_are_valid_for(runtime: RuntimeProcess, t
     assert "8" in json.dumps(record["dims"]) and "16" not in json.dumps(record["dims"])
 
 
+CHECKED = """
+graph g(%x: f32[2], %skip: bool[1])
+{
+  %1 = et.aten.logical_not.out(self=%skip) : bool[1]
+  assume %1 == true  # model.py:7 in Model.forward
+  return y = %x
+}
+"""
+
+
+def test_what_a_graph_assumes_of_data_comes_behind_its_outputs(runtime: RuntimeProcess, tmp_path: Path) -> None:
+    methods = [method(CHECKED, frozen={"use_cache": False})]
+    write_executorch(tmp_path / "m.pte", methods, checks_as_outputs=True)
+    x, records = torch.randn(2), [("modelport_limits", []), ("modelport_outputs", [])]
+    calls = [("forward", [x, torch.tensor([skip])]) for skip in (False, True)]
+    right, wrong, (limits,), (outputs,) = runtime.run(tmp_path / "m.pte", [*calls, *records])
+    assert bool(right[1]) and not bool(wrong[1])
+    assert json.loads(outputs) == {"forward": ["y", "check.0"]}
+    record = json.loads(limits)["forward"]
+    assert record["checks"][0]["output"] == "check.0" and "use_cache" in json.dumps(record["frozen"])
+    write_executorch(tmp_path / "m.pte", methods)
+    assert len(runtime.run(tmp_path / "m.pte", calls)[0]) == 1
+
+
+def test_weights_are_converted_to_the_type_of_the_graph(runtime: RuntimeProcess, tmp_path: Path) -> None:
+    text = """
+graph g(%x: f16[2, 2])
+  weights @w: f16[4]
+{
+  %1 = et.view(self=@w, size=[2, 2]) : f16[2, 2]
+  %2 = et.aten.mul.out(self=%x, other=%1) : f16[2, 2]
+  return y = %2
+}
+"""
+    w, x = torch.tensor([1.0, 2.0, 1e6, 0.1]), torch.ones(2, 2, dtype=torch.float16)
+    for beside in (False, True):
+        written = write_executorch(tmp_path / "m.pte", [method(text, {"w": w})], weights_beside=beside)
+        assert written["losses"] == [("w", "f32", "f16", 1, 0)]
+        ((y,),) = runtime.run(tmp_path / "m.pte", [("forward", [x])], data=tmp_path / "m.ptd" if beside else None)
+        assert torch.equal(y, w.half().reshape(2, 2))
+
+
 NUMBERS = """
 graph g(%x: f32[a, 8], %y: f32[2*b + 1])
   where a in 1..9 = 3, b in 0..9 = 2
