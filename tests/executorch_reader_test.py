@@ -14,7 +14,7 @@ import pytest
 import torch
 from executorch_process import RuntimeProcess
 
-from modelport import ExportError, core
+from modelport import ExportError, _artifact, core
 from modelport.exporters.executorch_file import Delegate, Method, write_executorch
 from modelport.pte import read_program
 
@@ -110,6 +110,15 @@ def test_a_file_of_something_else_is_refused_with_a_way_out(tmp_path: Path) -> N
     (tmp_path / "m.pte").write_bytes(b"\0" * 4 + b"ONNX" + b"\0" * 100)
     with pytest.raises(ExportError, match=r"no ExecuTorch program(.|\n)*modelport export executorch"):
         read_program(tmp_path / "m.pte")
+
+
+def test_a_build_without_the_schemas_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delattr(_artifact, "read_executorch")
+    monkeypatch.delattr(core._modelport, "write_executorch")
+    with pytest.raises(ExportError, match=r"pip install --no-deps executorch==1\.5\.1"):
+        read_program(tmp_path / "m.pte")
+    with pytest.raises(ExportError, match=r"pip install --no-deps executorch==1\.5\.1"):
+        write_executorch(tmp_path / "m.pte", [])
 
 
 def test_reading_needs_neither_torch_nor_the_runtime(tmp_path: Path) -> None:

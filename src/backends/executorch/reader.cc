@@ -61,6 +61,13 @@ class Reader {
     if (!holds) refuse(std::string(what));
   }
 
+  /// The verifier looks at where a vector begins, not at its items, which may be wider.
+  template <class T>
+  void require_aligned(const flatbuffers::Vector<T>* items) const {
+    require(items == nullptr || reinterpret_cast<std::uintptr_t>(items->Data()) % sizeof(T) == 0,
+            "a list of numbers in it is not aligned");
+  }
+
   std::string text(const flatbuffers::String* text, std::size_t longest = kLongestName) {
     if (text == nullptr) return "";
     require(text->size() <= longest, "a name in it is too long");
@@ -103,6 +110,7 @@ class Reader {
   void slot(const fb::SubsegmentOffsets* table, std::uint64_t slot, std::uint64_t bytes) const {
     require(table != nullptr && slot < count(table->offsets()),
             "a tensor names data that is not there");
+    require_aligned(table->offsets());
     const std::uint64_t size = segment(table->segment_index());
     const std::uint64_t offset = table->offsets()->Get(static_cast<flatbuffers::uoffset_t>(slot));
     require(offset <= size && bytes <= size - offset,
@@ -167,6 +175,7 @@ class Reader {
   void check_items(const fb::ExecutionPlan& plan, const flatbuffers::Vector<T>* items,
                    fb::KernelTypes kind, bool may_be_none) {
     require(items != nullptr, "a list has no items");
+    require_aligned(items);
     budget_.spend(items->size());
     for (const T index : *items) {
       if (may_be_none && index == -1) continue;
@@ -291,6 +300,7 @@ class Reader {
 
   void method(const fb::ExecutionPlan& plan) {
     ProgramMethod& method = summary_.methods.emplace_back();
+    require_aligned(plan.non_const_buffer_sizes());
     method.name = text(plan.name());
     for (std::size_t i = 0; i < count(plan.values()); ++i)
       check_value(plan, *plan.values()->Get(static_cast<flatbuffers::uoffset_t>(i)));
