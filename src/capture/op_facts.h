@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/op.h"
+#include "ops/table/op.h"
 
 namespace modelport::capture {
 

@@ -10,7 +10,7 @@
 #include "capture/learn.h"
 #include "capture/shape_only.h"
 #include "capture/torch_dtype.h"
-#include "ops/call.h"
+#include "ops/table/call.h"
 
 namespace modelport::capture {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ops/families.h"
+#include "ops/table/families.h"
 
 namespace modelport::capture {
 

@@ -12,7 +12,7 @@
 #include "capture/op_facts.h"
 #include "capture/torch_dtype.h"
 #include "ir/text.h"
-#include "ops/sample.h"
+#include "ops/table/sample.h"
 
 namespace modelport::capture {
 

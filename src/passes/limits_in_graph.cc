@@ -2,7 +2,7 @@
 // fails instead of giving other values.
 #include <fmt/format.h>
 
-#include "ops/lower.h"
+#include "ops/onnx/lower.h"
 #include "passes/onnx_passes.h"
 #include "signature/limits.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ops/rules.h"
+#include "ops/rules/rules.h"
 #include "passes/rewrite.h"
 #include "signature/limits.h"
 

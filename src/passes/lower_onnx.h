@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ir/graph.h"
-#include "ops/lower.h"
+#include "ops/onnx/lower.h"
 
 namespace modelport::passes {
 

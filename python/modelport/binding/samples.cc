@@ -5,7 +5,7 @@
 
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
-#include "ops/sample.h"
+#include "ops/table/sample.h"
 
 namespace modelport::binding {
 
