@@ -43,7 +43,7 @@ OneMask one_mask(Lower& l, const Values& indices) {
 void add_mask(Lower& l, Picks& picks, Value mask, std::int64_t axis, const Int& count) {
   if (l.rank(mask) == 0) l.refuse("a mask without axes has no counterpart in ONNX");
   const Value found = places(l, mask, count);
-  l.numbers().learn_sizes(found, l.shape(found));
+  l.sources().learn_sizes(found, l.shape(found));
   for (std::int64_t i = 0; i < l.rank(mask); ++i) {
     picks.axes.push_back(axis + i);
     picks.lists.push_back(l.rank(mask) == 1 ? l.squeeze(found, {0})

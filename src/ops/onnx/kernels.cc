@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace modelport::ops {
+namespace modelport::ops::onnx {
 namespace {
 
 template <std::size_t n>
@@ -53,4 +53,4 @@ Dtype kernel_dtype(std::string_view op, Dtype dtype) {
   }
 }
 
-}  // namespace modelport::ops
+}  // namespace modelport::ops::onnx

@@ -5,10 +5,10 @@
 
 #include "base/dtype.h"
 
-namespace modelport::ops {
+namespace modelport::ops::onnx {
 
 /// The type to compute in: `dtype` itself, or the nearest one that there is a kernel for. Results
 /// are cast back.
 Dtype kernel_dtype(std::string_view op, Dtype dtype);
 
-}  // namespace modelport::ops
+}  // namespace modelport::ops::onnx

@@ -1,67 +1,40 @@
-// Builds ONNX nodes in our own IR, one call of an operator after the other. Cells of the operator
-// table are written against this: operands by name, typed values, constants, sizes.
+// Builds ONNX nodes in our own IR, one call of an operator after the other. ONNX cells of the
+// operator table are written against this: the emitter's calls and constants, typed nodes, sizes.
 #pragma once
 
-#include <functional>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "ops/emit/emitter.h"
 #include "ops/onnx/numbers.h"
-#include "ops/table/call.h"
 
-namespace modelport::ops {
+namespace modelport::ops::onnx {
 
-using Value = ir::ValueId;
-using Values = std::vector<Value>;
-/// An optional input that is left out.
-inline constexpr Value kNoValue{};
+using emit::int_list;
 
 struct Attribute {
   std::string name;
   ir::Arg value;
 };
 using Attributes = std::vector<Attribute>;
-/// A list of integers as an attribute holds it.
-ir::Arg int_list(const std::vector<std::int64_t>& numbers);
 
-class Lower {
+class Lower : public emit::Emitter {
  public:
   struct Settings {
     int opset = 23;
   };
-  /// Nodes are appended to `graph`; `dims` has its symbols.
   Lower(ir::Graph& graph, shape::Dims& dims, Settings settings);
-  Lower(const Lower&) = delete;
-  Lower& operator=(const Lower&) = delete;
 
-  /// Lowers one call whose arguments are values of the target graph. One value a result; throws
-  /// ExportError where the row refuses.
-  Values lower(const OpDef& op, std::span<const ir::NamedArg> args,
-               std::span<const ir::Type> results, ir::PlaceId place);
-  /// The same for another operator, from inside a cell: what a row is made of. Types of the results
-  /// come from that operator's own rule.
-  Values lower_as(std::string_view op, std::vector<ir::NamedArg> args);
+  std::string_view refusal(const OpDef& op) const override;
   int opset() const { return settings_.opset; }
-  ir::Graph& graph() { return graph_; }
 
-  // --- the call that is being lowered -----------------------------------------------------------
-  Call& call() { return *call_; }
-  bool has(std::string_view name) const { return call_->has(name); }
+  // --- operands as values of ONNX ---------------------------------------------------------------
   /// A tensor; a number in its place as a constant without axes; kNoValue for None.
   Value in(std::string_view name);
   Value in(std::string_view name, Dtype dtype);
-  Values ins(std::string_view name);  // a list of tensors; kNoValue where an entry is None
   /// A number as a constant: bool, i64 or f64 by what it is, or of this type.
   Value number_of(const ir::Arg& arg, std::optional<Dtype> dtype = std::nullopt);
-  /// A plain number that the graph knows now; symbolic ones fail.
-  double real_number(std::string_view name);
-  const ir::TensorType& result(std::size_t index = 0) const;
-  std::size_t result_count() const { return results_.size(); }
-  /// An axis counted from the front.
-  std::int64_t axis(std::string_view name, std::int64_t rank);
-  [[noreturn]] void refuse(std::string_view why) const;
 
   // --- nodes ------------------------------------------------------------------------------------
   Value emit(std::string_view op, const Values& inputs, const Attributes& attributes,
@@ -73,25 +46,13 @@ class Lower {
   Values emit_many(std::string_view op, const Values& inputs, const Attributes& attributes,
                    std::vector<ir::TensorType> types);
 
-  const ir::TensorType& type(Value x) const { return graph_.value(x).tensor(); }
-  Dtype dtype(Value x) const { return type(x).dtype; }
-  const Shape& shape(Value x) const { return type(x).shape; }
-  std::int64_t rank(Value x) const { return static_cast<std::int64_t>(shape(x).size()); }
-
-  // --- constants and sizes ----------------------------------------------------------------------
-  Value ints(const std::vector<std::int64_t>& numbers);  // i64[n]
-  Value number(double value, Dtype dtype);               // without axes
+  // --- numbers and sizes ------------------------------------------------------------------------
+  Value number(double value, Dtype dtype);  // without axes
   Value number(std::int64_t value, Dtype dtype);
-  Value constant(Dtype dtype, const std::vector<std::int64_t>& shape,
-                 const std::vector<double>& values);
-  Value constant_ints(Dtype dtype, const std::vector<std::int64_t>& shape,
-                      const std::vector<std::int64_t>& values);
   Value size(const Int& x) { return numbers_.size(x); }              // i64[1]
   Value sizes(const Shape& shape) { return numbers_.sizes(shape); }  // i64[n]
   Value scalar(const Int& x);                                        // i64[]
-  LowerNumbers& numbers() { return numbers_; }
-  /// Whether the size is at least `least` for every admissible input.
-  bool surely_at_least(const Int& size, std::int64_t least) const;
+  Numbers& numbers() { return numbers_; }
 
   // --- what most cells need ---------------------------------------------------------------------
   Value cast(Value x, Dtype dtype);
@@ -122,8 +83,7 @@ class Lower {
   /// A tensor of this shape, all `value` (which has no axes).
   Value filled(Value value, const Shape& shape);
 
-  // --- complex numbers: pairs of reals along a last axis of 2
-  // -------------------------------------
+  // --- complex numbers: pairs of reals along a last axis of 2 -----------------------------------
   Value as_pairs(Value complex);  // c64[...] -> f32[..., 2]
   Value from_pairs(Value pairs);  // f32[..., 2] -> c64[...]
   Value real_part(Value complex);
@@ -133,18 +93,16 @@ class Lower {
   /// The shape that sizes broadcast to, as far as their form tells.
   Shape broadcast_shape(const Shape& a, const Shape& b) const;
 
+ protected:
+  Values lower_row(const OpDef& op) override;
+  Value add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) override;
+
  private:
   Values direct_call(std::string_view onnx_op);
 
-  ir::Graph& graph_;
-  shape::Dims& dims_;
   Settings settings_;
-  LowerNumbers numbers_;
-  Call* call_ = nullptr;
-  std::span<const ir::Type> results_;
-  ir::PlaceId place_;
-  std::unordered_map<std::string, Value> constants_;
+  Numbers numbers_;
   std::unordered_map<std::uint32_t, Value> pairs_of_;  // what from_pairs was given
 };
 
-}  // namespace modelport::ops
+}  // namespace modelport::ops::onnx

@@ -8,7 +8,7 @@
 #include "ops/onnx/lower.h"
 #include "ops/rules/rules.h"
 
-namespace modelport::ops {
+namespace modelport::ops::onnx {
 
 Values Lower::emit_many(std::string_view op, const Values& inputs, const Attributes& attributes,
                         std::vector<ir::TensorType> types) {
@@ -23,9 +23,9 @@ Values Lower::emit_many(std::string_view op, const Values& inputs, const Attribu
   std::vector<ir::Type> results(types.begin(), types.end());
   const bool other_domain = op.find('.') != std::string_view::npos;
   const ir::NodeId node =
-      graph_.add_node(other_domain ? std::string(op) : fmt::format("onnx.{}", op), std::move(args),
-                      std::move(results), place_);
-  return graph_.node(node).results;
+      graph().add_node(other_domain ? std::string(op) : fmt::format("onnx.{}", op), std::move(args),
+                       std::move(results), place());
+  return graph().node(node).results;
 }
 
 Value Lower::emit(std::string_view op, const Values& inputs, const Attributes& attributes,
@@ -33,52 +33,23 @@ Value Lower::emit(std::string_view op, const Values& inputs, const Attributes& a
   return emit_many(op, inputs, attributes, {std::move(type)})[0];
 }
 
-// --- constants
-// ------------------------------------------------------------------------------------
+// --- constants -----------------------------------------------------------------------------------
 
-Value Lower::constant(Dtype dtype, const std::vector<std::int64_t>& shape,
-                      const std::vector<double>& values) {
-  ir::ArgList list;
-  std::string key = fmt::format("{}[{}]", name(dtype), fmt::join(shape, ","));
-  for (const double value : values) {
-    key += fmt::format(" {}", value);
-    list.push_back({value});
-  }
-  if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
-  const Value result =
-      emit("Constant", {},
-           {{"dtype", {dtype}}, {"shape", int_list(shape)}, {"values", {std::move(list)}}},
-           {dtype, Shape(shape.begin(), shape.end())});
-  return constants_.emplace(std::move(key), result).first->second;
-}
-
-Value Lower::constant_ints(Dtype dtype, const std::vector<std::int64_t>& shape,
-                           const std::vector<std::int64_t>& values) {
-  std::string key =
-      fmt::format("{}[{}]: {}", name(dtype), fmt::join(shape, ","), fmt::join(values, " "));
-  if (const auto known = constants_.find(key); known != constants_.end()) return known->second;
-  const Value result =
-      emit("Constant", {},
-           {{"dtype", {dtype}}, {"shape", int_list(shape)}, {"values", int_list(values)}},
-           {dtype, Shape(shape.begin(), shape.end())});
-  return constants_.emplace(std::move(key), result).first->second;
-}
-
-Value Lower::ints(const std::vector<std::int64_t>& numbers) {
-  return constant_ints(Dtype::i64, {static_cast<std::int64_t>(numbers.size())}, numbers);
+Value Lower::add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) {
+  Attributes attributes;
+  for (ir::NamedArg& one : contents) attributes.push_back({one.name, std::move(one.arg)});
+  return emit("Constant", {}, attributes, std::move(type));
 }
 
 Value Lower::number(double value, Dtype dtype) {
   if (is_complex(dtype))
     return make_complex(number(value, to_real(dtype)), number(0.0, to_real(dtype)));
-  if (is_floating(dtype)) return constant(dtype, {}, {value});
-  if (dtype == Dtype::boolean) return constant_ints(dtype, {}, {value != 0 ? 1 : 0});
-  return constant_ints(dtype, {}, {static_cast<std::int64_t>(value)});
+  return Emitter::number(value, dtype);
 }
 
 Value Lower::number(std::int64_t value, Dtype dtype) {
-  if (is_complex(dtype) || is_floating(dtype)) return number(static_cast<double>(value), dtype);
-  return constant_ints(dtype, {}, {dtype == Dtype::boolean ? std::int64_t{value != 0} : value});
+  if (is_complex(dtype)) return number(static_cast<double>(value), dtype);
+  return Emitter::number(value, dtype);
 }
 
 Value Lower::scalar(const Int& x) {
@@ -86,8 +57,7 @@ Value Lower::scalar(const Int& x) {
   return squeeze(size(x), {0});
 }
 
-// --- arithmetic
-// -----------------------------------------------------------------------------------
+// --- arithmetic ----------------------------------------------------------------------------------
 
 Shape Lower::broadcast_shape(const Shape& a, const Shape& b) const {
   const Shape& longer = a.size() >= b.size() ? a : b;
@@ -180,8 +150,7 @@ Value Lower::matmul(Value a, Value b) {
   return emit("MatMul", {a, b}, {}, {dtype(a), std::move(result)});
 }
 
-// --- shapes
-// ---------------------------------------------------------------------------------------
+// --- shapes --------------------------------------------------------------------------------------
 
 Value Lower::reshape(Value x, const Shape& target) {
   if (shape(x) == target) return x;
@@ -331,8 +300,7 @@ Value Lower::filled(Value value, const Shape& shape) {
   return expand(value, shape);
 }
 
-// --- complex numbers
-// ------------------------------------------------------------------------------
+// --- complex numbers -----------------------------------------------------------------------------
 
 Value Lower::as_pairs(Value x) {
   if (const auto known = pairs_of_.find(x.index); known != pairs_of_.end()) return known->second;
@@ -360,4 +328,4 @@ Value Lower::make_complex(Value real, Value imaginary) {
   return from_pairs(concat({unsqueeze(real, {last}), unsqueeze(imaginary, {last})}, last));
 }
 
-}  // namespace modelport::ops
+}  // namespace modelport::ops::onnx

@@ -1,4 +1,4 @@
-// Where symbols come from, and which nodes compute what is made of them.
+// Which nodes read symbols, and compute what is made of them.
 #include "ops/onnx/numbers.h"
 
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include "ops/onnx/lower.h"
 #include "shape/linear.h"
 
-namespace modelport::ops {
+namespace modelport::ops::onnx {
 namespace {
 
 using shape::Bool;
@@ -90,65 +90,33 @@ const std::string* name_of(const ir::ScalarType& symbol, std::string& storage) {
 
 }  // namespace
 
-void LowerNumbers::learn_sizes(ir::ValueId tensor, const std::vector<Int>& shape) {
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    const Int& size = shape[axis];
-    if (size.is_constant()) continue;
-    const auto at = static_cast<std::int64_t>(axis);
-    if (const auto symbol = size.as_symbol()) {
-      // A size on its own beats one that has to be solved for.
-      Source& source = sources_[std::string(*symbol)];
-      if (source.tensor == kNoValue || !source.size.as_symbol()) source = {tensor, at, size};
-      continue;
-    }
-    std::set<std::string, std::less<>> symbols;
-    shape::collect_symbols(size, symbols);
-    for (const std::string& symbol : symbols) {
-      if (!knows(symbol) && linear_in(size, symbol))
-        sources_.emplace(symbol, Source{tensor, at, size});
-    }
-  }
-}
-
-void LowerNumbers::learn_number(const ir::ScalarType& symbol, ir::ValueId tensor) {
+void Numbers::learn_number(const ir::ScalarType& symbol, ir::ValueId tensor) {
   std::string storage;
   const std::string* name = name_of(symbol, storage);
   if (name == nullptr) return;  // a number that needs no name: known by other means
   const Dtype dtype = std::holds_alternative<Int>(symbol.symbol)    ? Dtype::i64
                       : std::holds_alternative<Real>(symbol.symbol) ? Dtype::f64
                                                                     : Dtype::boolean;
+  lower_.sources().learn_number(*name);
   numbers_.insert_or_assign(*name, lower_.cast(lower_.reshape(tensor, {1}), dtype));
 }
 
-bool LowerNumbers::knows(std::string_view symbol) const {
-  const std::string name(symbol);
-  return numbers_.contains(name) || sources_.contains(name);
-}
-
-const LowerNumbers::Source* LowerNumbers::lone_source(const Int& x) const {
-  const auto symbol = x.as_symbol();
-  if (!symbol || numbers_.contains(std::string(*symbol))) return nullptr;
-  const auto source = sources_.find(std::string(*symbol));
-  if (source == sources_.end() || !source->second.size.as_symbol()) return nullptr;
-  return &source->second;
-}
-
-ir::ValueId LowerNumbers::read(ir::ValueId tensor, std::int64_t begin, std::int64_t end) {
+ir::ValueId Numbers::read(ir::ValueId tensor, std::int64_t begin, std::int64_t end) {
   return lower_.emit("Shape", {tensor}, {{"start", {Int(begin)}}, {"end", {Int(end)}}},
                      {Dtype::i64, {end - begin}});
 }
 
-ir::ValueId LowerNumbers::size(const Int& x) {
+ir::ValueId Numbers::size(const Int& x) {
   if (const auto number = x.constant()) return lower_.ints({*number});
   if (const auto known = known_.find(x); known != known_.end()) return known->second;
-  const Source* source = lone_source(x);
+  const auto* source = lower_.sources().find_alone(x);
   const ir::ValueId value = source != nullptr ? read(source->tensor, source->axis, source->axis + 1)
                                               : compute(shape::tree(x), &x);
   known_.emplace(x, value);
   return value;
 }
 
-ir::ValueId LowerNumbers::sizes(const std::vector<Int>& shape) {
+ir::ValueId Numbers::sizes(const std::vector<Int>& shape) {
   if (shape.empty()) return lower_.ints({});
   Values parts;
   for (std::size_t i = 0; i < shape.size();) {
@@ -158,10 +126,10 @@ ir::ValueId LowerNumbers::sizes(const std::vector<Int>& shape) {
       for (end = i; end < shape.size() && shape[end].is_constant(); ++end)
         numbers.push_back(*shape[end].constant());
       parts.push_back(lower_.ints(numbers));
-    } else if (const Source* first = lone_source(shape[i])) {
+    } else if (const auto* first = lower_.sources().find_alone(shape[i])) {
       // Sizes that lie side by side in one tensor are read together.
       for (; end < shape.size(); ++end) {
-        const Source* next = lone_source(shape[end]);
+        const auto* next = lower_.sources().find_alone(shape[end]);
         const auto offset = static_cast<std::int64_t>(end - i);
         if (next == nullptr || next->tensor != first->tensor || next->axis != first->axis + offset)
           break;
@@ -177,20 +145,20 @@ ir::ValueId LowerNumbers::sizes(const std::vector<Int>& shape) {
   return parts.size() == 1 ? parts[0] : lower_.concat(parts, 0);
 }
 
-ir::ValueId LowerNumbers::symbol(const std::string& name) {
+ir::ValueId Numbers::symbol(const std::string& name) {
   if (const auto number = numbers_.find(name); number != numbers_.end()) return number->second;
-  const auto found = sources_.find(name);
-  if (found == sources_.end())
+  const auto* found = lower_.sources().find(name);
+  if (found == nullptr)
     throw InternalError(fmt::format("symbol {} is used before anything has its size", name));
-  const Source source = found->second;
+  const auto source = *found;  // sources may grow while it is solved
   const ir::ValueId whole = read(source.tensor, source.axis, source.axis + 1);
-  if (source.size.as_symbol()) return whole;
+  if (source.alone()) return whole;
   const Linear linear = linear_in(source.size, name).value();
   const ir::ValueId part = lower_.sub(whole, size(linear.rest));
   return linear.factor == 1 ? part : lower_.div(part, lower_.ints({linear.factor}));
 }
 
-ir::ValueId LowerNumbers::fold(std::string_view op, const std::vector<Tree>& operands) {
+ir::ValueId Numbers::fold(std::string_view op, const std::vector<Tree>& operands) {
   ir::ValueId result = compute(operands[0], nullptr);
   for (std::size_t i = 1; i < operands.size(); ++i)
     result = lower_.binary(op, result, compute(operands[i], nullptr));
@@ -198,7 +166,7 @@ ir::ValueId LowerNumbers::fold(std::string_view op, const std::vector<Tree>& ope
 }
 
 /// Terms with a negative factor are subtracted.
-ir::ValueId LowerNumbers::sum(const Tree& tree) {
+ir::ValueId Numbers::sum(const Tree& tree) {
   ir::ValueId result = compute(tree.operands[0], nullptr);
   for (std::size_t i = 1; i < tree.operands.size(); ++i) {
     Tree term = tree.operands[i];
@@ -221,14 +189,14 @@ ir::ValueId LowerNumbers::sum(const Tree& tree) {
 }
 
 /// ONNX divides towards zero: one less where the remainder is not 0 and has the other sign.
-ir::ValueId LowerNumbers::floor_division(const Tree& dividend, const Tree& divisor) {
+ir::ValueId Numbers::floor_division(const Tree& dividend, const Tree& divisor) {
   const ir::ValueId a = compute(dividend, nullptr);
   const ir::ValueId b = compute(divisor, nullptr);
   // a - mod(a, b) is a multiple of b, and Mod has the sign of the divisor as Python's has.
   return lower_.div(lower_.sub(a, lower_.binary("Mod", a, b)), b);
 }
 
-ir::ValueId LowerNumbers::rounded(const Tree& tree) {
+ir::ValueId Numbers::rounded(const Tree& tree) {
   const ir::ValueId x = real(*tree.real);
   switch (tree.op) {
     case Tree::Op::floor:
@@ -242,7 +210,7 @@ ir::ValueId LowerNumbers::rounded(const Tree& tree) {
   }
 }
 
-ir::ValueId LowerNumbers::compute(const Tree& tree, const Int* whole) {
+ir::ValueId Numbers::compute(const Tree& tree, const Int* whole) {
   switch (tree.op) {
     case Tree::Op::number:
       return lower_.ints({tree.number});
@@ -278,7 +246,7 @@ ir::ValueId LowerNumbers::compute(const Tree& tree, const Int* whole) {
   __builtin_unreachable();
 }
 
-ir::ValueId LowerNumbers::real(const Real& x) {
+ir::ValueId Numbers::real(const Real& x) {
   const Real::Node& node = x.node();
   switch (node.op) {
     case Real::Op::number:
@@ -308,7 +276,7 @@ ir::ValueId LowerNumbers::real(const Real& x) {
   return result;
 }
 
-ir::ValueId LowerNumbers::truth(const Bool& x) {
+ir::ValueId Numbers::truth(const Bool& x) {
   const Bool::Node& node = x.node();
   switch (node.op) {
     case Bool::Op::constant:
@@ -337,4 +305,4 @@ ir::ValueId LowerNumbers::truth(const Bool& x) {
   __builtin_unreachable();
 }
 
-}  // namespace modelport::ops
+}  // namespace modelport::ops::onnx

@@ -1,5 +1,5 @@
-// Symbolic numbers as ONNX values: a size is read from the tensor that has it, arithmetic on sizes
-// becomes nodes, and each distinct number is computed once.
+// Symbolic numbers as ONNX values: a size is read from the tensor that has it (the emitter knows
+// which), arithmetic on sizes becomes nodes, and each distinct number is computed once.
 #pragma once
 
 #include <optional>
@@ -10,19 +10,16 @@
 #include "ir/graph.h"
 #include "shape/tree.h"
 
-namespace modelport::ops {
+namespace modelport::ops::onnx {
 
 class Lower;
 
-class LowerNumbers {
+class Numbers {
  public:
-  explicit LowerNumbers(Lower& lower) : lower_(lower) {}
+  explicit Numbers(Lower& lower) : lower_(lower) {}
 
-  /// From here on the sizes of this tensor can be read.
-  void learn_sizes(ir::ValueId tensor, const std::vector<shape::Int>& shape);
   /// From here on this tensor of one element is the number that the symbol stands for.
   void learn_number(const ir::ScalarType& symbol, ir::ValueId tensor);
-  bool knows(std::string_view symbol) const;
 
   ir::ValueId size(const shape::Int& x);                    // i64[1]
   ir::ValueId sizes(const std::vector<shape::Int>& shape);  // i64[n]
@@ -30,16 +27,10 @@ class LowerNumbers {
   ir::ValueId truth(const shape::Bool& x);                  // bool[1]
 
  private:
-  struct Source {
-    ir::ValueId tensor;
-    std::int64_t axis = 0;
-    shape::Int size;  // of that axis, linear in the symbol
-  };
   struct Hash {
     std::size_t operator()(const shape::Int& x) const { return x.hash(); }
   };
 
-  const Source* lone_source(const shape::Int& x) const;
   ir::ValueId read(ir::ValueId tensor, std::int64_t begin, std::int64_t end);
   ir::ValueId symbol(const std::string& name);
   ir::ValueId compute(const shape::Tree& tree, const shape::Int* whole);
@@ -49,9 +40,8 @@ class LowerNumbers {
   ir::ValueId fold(std::string_view op, const std::vector<shape::Tree>& operands);
 
   Lower& lower_;
-  std::unordered_map<std::string, Source> sources_;
   std::unordered_map<std::string, ir::ValueId> numbers_;  // i64[1], f64[1] or bool[1]
   std::unordered_map<shape::Int, ir::ValueId, Hash> known_;
 };
 
-}  // namespace modelport::ops
+}  // namespace modelport::ops::onnx

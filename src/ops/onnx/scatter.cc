@@ -227,7 +227,7 @@ Values masked_scatter(Lower& l) {
   const Shape row = from(shape, l.rank(mask));
   const Int count = l.call().dims().fresh("picked", 1, {0, shape::Range::kUnbounded});
   const Value found = places(l, mask, count);
-  l.numbers().learn_sizes(found, l.shape(found));
+  l.sources().learn_sizes(found, l.shape(found));
   // The source is read in order, as far as there are places for it.
   Value source = l.in("source", l.dtype(x));
   const bool has_rows = l.rank(source) == static_cast<std::int64_t>(row.size()) + 1 &&

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/emit/emitter.h"
 #include "ops/rules/pointwise.h"
 #include "ops/table/families.h"
 
@@ -72,6 +73,7 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
           .infer = div_mode,
           .onnx = custom(onnx::div_mode),
+          .executorch = direct("aten::div.out_mode"),
           .samples = "f32[a, b], f32[b], rounding_mode='floor'; i64[a], 2, rounding_mode='floor'; "
                      "i32[a, b], 3, rounding_mode='trunc'; i64[a], f32[], rounding_mode='floor'; "
                      "i64[a], 2, rounding_mode=None; f32[a, b], 3, rounding_mode='floor'; i32[a, "
@@ -86,6 +88,9 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::floor_divide),
+          .executorch = decompose([](emit::Emitter& e) {
+            return e.call("aten.div.Scalar_mode", {e.arg("self"), e.arg("other"), "floor"});
+          }),
           .samples = "f32[a, b], 2; i64[a, b], 3; i64[a], 2.0"},
     OpDef{.name = "aten.fmax",
           .schema = "(Tensor self, Tensor other) -> Tensor",

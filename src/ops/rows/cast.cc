@@ -20,9 +20,11 @@ Results copy(Call& call) {
   return {call.tensor("self")};
 }
 
-Values onnx_cast(Lower& l) { return {l.in("self", l.result().dtype)}; }
+Values onnx_cast(onnx::Lower& l) { return {l.in("self", l.result().dtype)}; }
 
-Values onnx_copy(Lower& l) { return {l.expand(l.in("src", l.result().dtype), l.result().shape)}; }
+Values onnx_copy(onnx::Lower& l) {
+  return {l.expand(l.in("src", l.result().dtype), l.result().shape)};
+}
 
 constexpr std::array kCastOps{
     OpDef{.name = "aten._to_copy",
@@ -30,6 +32,7 @@ constexpr std::array kCastOps{
                     "device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? "
                     "memory_format=None) -> Tensor",
           .infer = cast,
+          .handling = Handling::cast,
           .onnx = custom(onnx_cast),
           .samples = "f32[a, b], dtype=f16; i64[a]; bool[], dtype=i64"},
     OpDef{.name = "aten.clone",
@@ -40,6 +43,8 @@ constexpr std::array kCastOps{
     OpDef{.name = "aten.contiguous",
           .schema = "(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
           .infer = like_self,
+          .recording = Recording::dense_or_copy,
+          .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx_cast),
           .samples = "f32[a, b]; i64[]"},
     OpDef{.name = "aten.copy",
@@ -51,12 +56,14 @@ constexpr std::array kCastOps{
           .schema = "(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
                     "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
           .infer = cast,
+          .handling = Handling::cast,
           .onnx = custom(onnx_cast),
           .samples = "f32[a, b], 'cpu', f16; i64[a], 'cpu', i64"},
     OpDef{.name = "aten.to.dtype",
           .schema = "(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
                     "MemoryFormat? memory_format=None) -> Tensor(a)",
           .infer = cast,
+          .handling = Handling::cast,
           .onnx = custom(onnx_cast),
           .samples = "f32[a, b], f16; i64[a], bool; f32[], f32, copy=True"},
     OpDef{.name = "aten.to.dtype_layout",
@@ -64,17 +71,20 @@ constexpr std::array kCastOps{
                     "device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, "
                     "MemoryFormat? memory_format=None) -> Tensor(a)",
           .infer = cast,
+          .handling = Handling::cast,
           .onnx = custom(onnx_cast),
           .samples = "f32[a, b], dtype=f16; i64[a]; bool[], dtype=i64"},
     OpDef{.name = "aten.to.other",
           .schema = "(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
                     "MemoryFormat? memory_format=None) -> Tensor(a)",
           .infer = cast_as,
+          .handling = Handling::cast,
           .onnx = custom(onnx_cast),
           .samples = "f32[a, b], f16[]; i64[a], bool[b]"},
     OpDef{.name = "aten.type_as",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = cast_as,
+          .may_give_back = true,
           .onnx = custom(onnx_cast),
           .samples = "f32[a, b], f16[]; i64[a], bool[b]"},
 };

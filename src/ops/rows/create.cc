@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/emit/emitter.h"
 #include "ops/rules/arange.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
@@ -67,12 +68,17 @@ constexpr std::array kCreateOps{
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = arange,
           .onnx = custom(onnx::arange),
+          .executorch = decompose([](emit::Emitter& e) {
+            return e.call("aten.arange.start_step", {e.arg("start"), e.arg("end"), 1},
+                          {{"dtype", e.arg("dtype")}});
+          }),
           .samples = "1, a; 0.5, 4; -a, b; a, a + b; 0, a, dtype=f32"},
     OpDef{.name = "aten.arange.start_step",
           .schema = "(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = arange,
           .onnx = custom(onnx::arange),
+          .executorch = direct("aten::arange.start_out"),
           .samples = "0, a, 2; a, 0, -1; a, -1, -2; 0, 1, 0.1; 0, a, 3, dtype=f32; 1.5, 9, 2, "
                      "dtype=i64; 0, 10 + a, a; 2, 2; 0.5, a, 0.25; 10, 0, -3, dtype=f64"},
     OpDef{.name = "aten.bartlett_window",

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/emit/emitter.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
 
@@ -74,6 +75,9 @@ constexpr std::array kRandomOps{
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = float_of_size,
           .onnx = custom(onnx::rand),
+          .executorch = decompose([](emit::Emitter& e) {
+            return e.call("aten.rand", {e.arg("size")}, {{"dtype", e.arg("dtype")}});
+          }),
           .samples = "[a, b], generator=None; [a], generator=None, dtype=f16"},
     OpDef{.name = "aten.randint",
           .schema = "(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, "
@@ -111,6 +115,9 @@ constexpr std::array kRandomOps{
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = float_of_size,
           .onnx = custom(onnx::randn),
+          .executorch = decompose([](emit::Emitter& e) {
+            return e.call("aten.randn", {e.arg("size")}, {{"dtype", e.arg("dtype")}});
+          }),
           .samples = "[a, b], generator=None; [a], generator=None, dtype=f16"},
     OpDef{.name = "aten.randperm",
           .schema = "(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, "

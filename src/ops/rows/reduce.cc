@@ -102,6 +102,7 @@ constexpr std::array kReduceOps{
           .schema = "(Tensor self) -> Tensor",
           .infer = truth_all,
           .onnx = custom(onnx::any),
+          .executorch = direct("aten::any.all_out"),
           .samples = "bool[a, b]; f32[a]; u8[a]; i64[]"},
     OpDef{
         .name = "aten.any.dim",
@@ -132,17 +133,20 @@ constexpr std::array kReduceOps{
           .schema = "(Tensor self) -> Tensor",
           .infer = scalar_of_self,
           .onnx = custom(onnx::amax),
+          .executorch = direct("aten::max.unary_out"),
           .samples = "f32[a, b, c]; i64[a]; bool[a, b]; f16[]"},
     OpDef{.name = "aten.max.dim",
           .schema = "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
           .infer = values_and_indices,
           .onnx = custom(onnx::max_dim),
+          .executorch = direct("aten::max.dim_max"),
           .samples = "f32[a, b, c], 1; i64[a, b, c], -1, True; bool[a, b], 0; f16[], -1; bf16[a, "
                      "b], 1; u8[a, b], 0"},
     OpDef{.name = "aten.mean",
           .schema = "(Tensor self, *, ScalarType? dtype=None) -> Tensor",
           .infer = mean_all,
           .onnx = custom(onnx::mean),
+          .executorch = direct("aten::mean.dtype_out"),
           .samples = "f32[a, b, c]; f16[]; i64[a], dtype=f32; c64[a]"},
     OpDef{.name = "aten.mean.dim",
           .schema =
@@ -165,11 +169,13 @@ constexpr std::array kReduceOps{
           .schema = "(Tensor self) -> Tensor",
           .infer = scalar_of_self,
           .onnx = custom(onnx::amin),
+          .executorch = direct("aten::min.unary_out"),
           .samples = "f32[a, b, c]; i64[a]; bool[a, b]; f16[]"},
     OpDef{.name = "aten.min.dim",
           .schema = "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
           .infer = values_and_indices,
           .onnx = custom(onnx::min_dim),
+          .executorch = direct("aten::min.dim_min"),
           .samples = "f32[a, b, c], 1; i64[a, b, c], -1, True; bool[a, b], 0; f16[], -1"},
     OpDef{.name = "aten.mode",
           .schema =
@@ -203,6 +209,7 @@ constexpr std::array kReduceOps{
         .schema = "(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
         .infer = prod_dim,
         .onnx = custom(onnx::prod),
+        .executorch = direct("aten::prod.int_out"),
         .samples = "f32[a, b, c], 1; i32[a, b], -1, True; bool[a], 0; f16[a, b], 0, dtype=f32"},
     OpDef{.name = "aten.sum",
           .schema = "(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -215,6 +222,7 @@ constexpr std::array kReduceOps{
               "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
           .infer = sum_dims,
           .onnx = custom(onnx::sum),
+          .executorch = direct("aten::sum.IntList_out"),
           .samples = "f32[a, b, c], [1]; f32[a, b, c], [-1, 0], True; i32[a, b], [0]; bool[a, b], "
                      "[1], True; f16[a, b], None; f32[a], [0], dtype=f64; f32[], [-1]; f32[a, b], "
                      "-1, keepdim=True; i64[a, 4], [-1]; i64[a, 4], [1], True; c64[a, b], [0]; "

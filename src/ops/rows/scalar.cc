@@ -24,11 +24,13 @@ constexpr std::array kScalarOps{
     OpDef{.name = "aten.equal",
           .schema = "(Tensor self, Tensor other) -> bool",
           .infer = read_truth,
+          .handling = Handling::equal,
           .onnx = custom(onnx::equal),
           .samples = "f32[a, b], f32[a, b]; i64[a], i64[b]"},
     OpDef{.name = "aten.is_nonzero",
           .schema = "(Tensor self) -> bool",
           .infer = read_truth,
+          .handling = Handling::read_truth,
           .onnx = custom(onnx::is_nonzero),
           .samples = "bool[]; f32[1]; i64[]"},
 };

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/emit/emitter.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
 
@@ -194,6 +195,9 @@ constexpr std::array kStatisticsOps{
           .schema = "(Tensor self, bool unbiased=True) -> Tensor",
           .infer = spread_all,
           .onnx = custom(onnx::var),
+          .executorch = decompose([](emit::Emitter& e) {
+            return e.call("aten.var.dim", {e.arg("self"), std::nullopt, e.arg("unbiased")});
+          }),
           .samples = "f32[a, b, c]; f64[a, b], False; c64[a, b]"},
     OpDef{.name = "aten.var.correction",
           .schema = "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "

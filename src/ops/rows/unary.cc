@@ -244,6 +244,7 @@ constexpr std::array kUnaryOps{
           .schema = "(Tensor self, *, int decimals) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::round_decimals),
+          .executorch = refuse("the runtime rounds to whole numbers only"),
           .samples = "f32[a, b], decimals=2; f64[], decimals=-1; f32[a], decimals=0"},
     OpDef{.name = "aten.rsqrt",
           .schema = "(Tensor self) -> Tensor",

@@ -15,7 +15,8 @@ namespace modelport::ops {
 consteval std::string_view first_bad_row(std::span<const OpDef> rows) {
   std::string_view before;
   for (const OpDef& op : rows) {
-    const bool filled = op.infer != nullptr && op.schema.starts_with('(') && !op.samples.empty();
+    const bool filled = op.infer != nullptr && op.schema.starts_with('(') && !op.samples.empty() &&
+                        is_filled(op.onnx);
     if (op.name <= before || !filled) return op.name.empty() ? "a row without a name" : op.name;
     before = op.name;
   }

@@ -1,9 +1,10 @@
-// Reads operator schemas: parameters are split at top-level commas, alias annotations and list
-// lengths are dropped.
+// Reads operator schemas: parameters are split at top-level commas, alias annotations are kept
+// apart from types, list lengths are dropped.
 #include "ops/table/schema.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <map>
@@ -33,6 +34,13 @@ std::string plain_type(std::string_view text) {
     if (c == ')') --round;
   }
   return type;
+}
+
+/// "a" of "Tensor(a)", "Tensor(a)[]" and "Tensor(a -> *)".
+std::string alias_in(std::string_view text) {
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos) return {};
+  return std::string(text.substr(open + 1, text.find_first_of(" !)", open) - open - 1));
 }
 
 /// Torch prints the default of a ScalarType parameter as the number of its enum.
@@ -111,6 +119,7 @@ Parameter parse_parameter(std::string_view text, std::string_view schema) {
   const std::size_t space = left.rfind(' ');
   if (space == std::string_view::npos) malformed(schema, "a parameter without a name");
   parameter.type = plain_type(trim(left.substr(0, space)));
+  parameter.alias = alias_in(left.substr(0, space));
   parameter.name = left.substr(space + 1);
   if (equals != std::string_view::npos) {
     const std::string_view value = trim(text.substr(equals + 1));
@@ -121,14 +130,15 @@ Parameter parse_parameter(std::string_view text, std::string_view schema) {
   return parameter;
 }
 
-std::vector<std::string> parse_returns(std::string_view text) {
+void parse_returns(std::string_view text, Schema& schema) {
   text = trim(text);
-  std::vector<std::string> returns;
-  if (!text.starts_with('(')) return {plain_type(text)};
-  for (std::string_view part : split_outside(text.substr(1, text.size() - 2), ",")) {
-    returns.push_back(plain_type(part.substr(0, find_outside(part, " "))));
-  }
-  return returns;
+  const auto add = [&](std::string_view type) {
+    schema.returns.push_back(plain_type(type));
+    schema.return_aliases.push_back(alias_in(type));
+  };
+  if (!text.starts_with('(')) return add(text);
+  for (std::string_view part : split_outside(text.substr(1, text.size() - 2), ","))
+    add(part.substr(0, find_outside(part, " ")));
 }
 
 }  // namespace
@@ -136,6 +146,15 @@ std::vector<std::string> parse_returns(std::string_view text) {
 const Parameter* Schema::find(std::string_view name) const {
   for (const Parameter& parameter : parameters) {
     if (parameter.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+const Parameter* Schema::viewed() const {
+  for (const Parameter& parameter : parameters) {
+    if (!parameter.alias.empty() &&
+        std::ranges::find(return_aliases, parameter.alias) != return_aliases.end())
+      return &parameter;
   }
   return nullptr;
 }
@@ -155,7 +174,7 @@ Schema parse_schema(std::string_view text) {
     schema.parameters.push_back(parse_parameter(part, text));
     schema.parameters.back().keyword_only = keyword_only;
   }
-  schema.returns = parse_returns(text.substr(arrow + 2));
+  parse_returns(text.substr(arrow + 2), schema);
   return schema;
 }
 

@@ -14,6 +14,7 @@ namespace modelport::ops {
 struct Parameter {
   std::string type;  // "Tensor", "SymInt[]", "ScalarType?", alias annotations removed
   std::string name;
+  std::string alias = {};  // "a" of "Tensor(a)" and "Tensor(a -> *)"
   bool keyword_only = false;
   bool has_default = false;
   ir::Arg default_value;  // None where there is none
@@ -21,8 +22,12 @@ struct Parameter {
 
 struct Schema {
   std::vector<Parameter> parameters;
-  std::vector<std::string> returns;  // "Tensor", "Tensor[]", "Scalar"
+  std::vector<std::string> returns;         // "Tensor", "Tensor[]", "Scalar"
+  std::vector<std::string> return_aliases;  // one for each: "a" of "Tensor(a)"
   const Parameter* find(std::string_view name) const;
+  /// The operand that results may share memory with; nullptr for an operator that gives new
+  /// tensors.
+  const Parameter* viewed() const;
 };
 
 /// Throws InternalError: schemas are ours.

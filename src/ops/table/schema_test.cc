@@ -60,6 +60,14 @@ TEST_CASE("named results are counted by their types") {
   CHECK(schema.returns == std::vector<std::string>{"Tensor", "Tensor", "Tensor[]"});
 }
 
+TEST_CASE("the operand that results share memory with has their annotation") {
+  CHECK(parse_schema("(Tensor(a) self, int dim) -> Tensor(a)").viewed()->name == "self");
+  CHECK(parse_schema("(Tensor(a -> *) self, int n) -> Tensor(a)[]").viewed()->name == "self");
+  CHECK(parse_schema("(Tensor x, Tensor(b) y) -> (Tensor, Tensor(b))").viewed()->name == "y");
+  CHECK(parse_schema("(Tensor self) -> Tensor").viewed() == nullptr);
+  CHECK(parse_schema("(Tensor(a) self) -> Tensor").viewed() == nullptr);
+}
+
 TEST_CASE("a malformed schema is our own error") {
   CHECK_THROWS_AS(parse_schema("Tensor self -> Tensor"), InternalError);
   CHECK_THROWS_AS(parse_schema("(Tensor self)"), InternalError);

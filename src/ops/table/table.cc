@@ -9,20 +9,38 @@
 namespace modelport::ops {
 namespace {
 
-using Family = std::span<const OpDef> (*)();
+struct Family {
+  std::span<const OpDef> (*rows)();
+  Layout layout = Layout::unknown;  // of results, where rows say nothing
+};
 constexpr std::array kFamilies{
-    Family{unary_ops},    Family{ternary_ops},     Family{statistics_ops}, Family{random_like_ops},
-    Family{scalar_ops},   Family{binary_ops},      Family{activation_ops}, Family{compare_ops},
-    Family{bitwise_ops},  Family{reduce_ops},      Family{scan_ops},       Family{loss_ops},
-    Family{create_ops},   Family{create_like_ops}, Family{random_ops},     Family{cast_ops},
-    Family{shape_ops},    Family{indexing_ops},    Family{linear_ops},     Family{neural_ops},
+    Family{unary_ops, Layout::like_operands},
+    Family{ternary_ops, Layout::like_operands},
+    Family{statistics_ops},
+    Family{random_like_ops},
+    Family{scalar_ops},
+    Family{binary_ops, Layout::like_operands},
+    Family{activation_ops},
+    Family{compare_ops, Layout::like_operands},
+    Family{bitwise_ops, Layout::like_operands},
+    Family{reduce_ops, Layout::dense_for_dense},
+    Family{scan_ops, Layout::dense_for_dense},
+    Family{loss_ops},
+    Family{create_ops},
+    Family{create_like_ops},
+    Family{random_ops},
+    Family{cast_ops},
+    Family{shape_ops},
+    Family{indexing_ops},
+    Family{linear_ops},
+    Family{neural_ops},
     Family{spectral_ops},
 };
 
 std::vector<const OpDef*> join() {
   std::vector<const OpDef*> rows;
-  for (const Family family : kFamilies) {
-    for (const OpDef& op : family()) rows.push_back(&op);
+  for (const Family& family : kFamilies) {
+    for (const OpDef& op : family.rows()) rows.push_back(&op);
   }
   std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->name < b->name; });
   const auto twice = std::adjacent_find(rows.begin(), rows.end(),
@@ -38,6 +56,15 @@ std::vector<const OpDef*> join() {
 std::span<const OpDef* const> all_ops() {
   static const std::vector<const OpDef*> rows = join();
   return rows;
+}
+
+Layout layout_of(const OpDef& op) {
+  if (op.layout != Layout::unknown) return op.layout;
+  for (const Family& family : kFamilies) {
+    const std::span<const OpDef> rows = family.rows();
+    if (&op >= rows.data() && &op < rows.data() + rows.size()) return family.layout;
+  }
+  return Layout::unknown;
 }
 
 const OpDef* find_op(std::string_view name) {

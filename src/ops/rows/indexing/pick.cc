@@ -153,6 +153,7 @@ constexpr std::array kPickOps{
           .schema = "(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
                     "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
           .infer = embedding,
+          .layout = Layout::dense_rows,
           .onnx = custom(onnx::embedding),
           .samples = "f32[5, b], i64<5>[a, c]; f32[7, 4], i64<7>[a], 0; bf16[7, 4], i32<7>[a]"},
     OpDef{.name = "aten.embedding_bag",
@@ -201,6 +202,7 @@ constexpr std::array kPickOps{
     OpDef{.name = "aten.index_select",
           .schema = "(Tensor self, int dim, Tensor index) -> Tensor",
           .infer = index_select,
+          .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::index_select),
           .samples = "f32[a, 3, b], 1, i64<3>[c]; f32[a, 3], -1, i64<3>[]; f32[], 0, i64<1>[1]; "
                      "bool[a, 3], 1, i32<3>[c]; c64[a, 3], 1, i64<3>[c]"},

@@ -130,6 +130,7 @@ constexpr std::array kSearchOps{
                     "(Tensor values, Tensor indices)",
           .infer = topk,
           .onnx = custom(onnx::topk),
+          .executorch = direct("aten::topk.values"),
           .samples = "f32[a, b], 1; f32[a, 5], 3, -1; f32[a + 2, 3], a, 0, False; f32[], 1; "
                      "i64<99>[1, b], 2; f16[a, 5], 2; f32[a, b], b"},
 };

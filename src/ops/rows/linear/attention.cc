@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/emit/emitter.h"
 #include "ops/onnx/distance.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
@@ -120,6 +121,10 @@ Results cross(Call& call) {
   return one(promote(call, {"self", "other"}), broadcast_args(call, {"self", "other"}));
 }
 
+Value as_grouped_mm(emit::Emitter& e) {
+  return e.call("aten._grouped_mm", {e.arg("input"), e.arg("weight"), e.arg("offs")});
+}
+
 constexpr std::array kAttentionOps{
     OpDef{.name = "aten._cdist_forward",
           .schema = "(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
@@ -194,6 +199,7 @@ constexpr std::array kAttentionOps{
             "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., "
             "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
         .infer = attention,
+        .layout = Layout::dense,
         .onnx = custom(onnx::attention),
         .samples =
             "f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 6]; f32[a, 2, b, 4], f32[a, 2, "
@@ -214,11 +220,8 @@ constexpr std::array kAttentionOps{
     OpDef{.name = "transformers.grouped_mm_fallback",
           .schema = "(Tensor input, Tensor weight, Tensor offs) -> Tensor",
           .infer = grouped_rows,
-          .onnx = custom([](Lower& l) -> Values {
-            return l.lower_as(
-                "aten._grouped_mm",
-                {{"self", {l.in("input")}}, {"mat2", {l.in("weight")}}, {"offs", {l.in("offs")}}});
-          }),
+          .onnx = decompose(as_grouped_mm),
+          .executorch = decompose(as_grouped_mm),
           .samples = "f32[a, 16], f32[2, 16, 8], i32<1>[2]; f32[a, 3], f32[2, 3, 5], i32<1>[2]"},
 };
 static_assert(first_bad_row(kAttentionOps).empty(), "unsorted, duplicate or half-filled row");

@@ -220,6 +220,7 @@ constexpr std::array kProductOps{
     OpDef{.name = "aten.bmm",
           .schema = "(Tensor self, Tensor mat2) -> Tensor",
           .infer = bmm,
+          .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
           .samples = "f32[a, b, 3], f32[a, 3, c]; f32[2, b, 4], f32[2, 4, 3]"},
     OpDef{.name = "aten.chain_matmul",
@@ -276,6 +277,7 @@ constexpr std::array kProductOps{
     OpDef{.name = "aten.linear",
           .schema = "(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
           .infer = linear,
+          .layout = Layout::dense,
           .onnx = custom(onnx::linear),
           .samples = "f32[a, b, 6], f32[5, 6]; f32[6], f32[5, 6], f32[5]; f32[a, 6], f32[6]; "
                      "f32[a, b, c, 4], f32[3, 4], f32[3]; bf16[a, b, 6], bf16[5, 6], bf16[5]; "
@@ -283,6 +285,7 @@ constexpr std::array kProductOps{
     OpDef{.name = "aten.matmul",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = matmul,
+          .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
           .samples =
               "f32[a, b], f32[b, c]; f32[a, 2, b], f32[a, b, c]; f32[b], f32[a, b, c]; f32[a, 1, "
@@ -291,6 +294,7 @@ constexpr std::array kProductOps{
     OpDef{.name = "aten.mm",
           .schema = "(Tensor self, Tensor mat2) -> Tensor",
           .infer = mm,
+          .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
           .samples = "f32[a, b], f32[b, c]; i64[a, 2], i64[2, c]"},
     OpDef{.name = "aten.mv",

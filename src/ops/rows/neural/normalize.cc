@@ -134,6 +134,7 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
                     "eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
           .infer = like_input,
+          .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::group_norm),
           .samples = "f32[a, 4, b], 2; f32[a, 6, b, 3], 3, f32[6], f32[6]; f32[a, 4, b, c], 4, "
                      "f32[4], f32[4]; f32[a, 4], 2; f64[a, 4, b], 2, f64[4], f64[4]; bf16[a, 4, "
@@ -153,6 +154,7 @@ constexpr std::array kNormalizeOps{
         .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
                   "bias=None, float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor",
         .infer = layer_norm,
+        .layout = Layout::dense,
         .onnx = custom(onnx::layer_norm),
         .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4], f32[3, 4]; bf16[a, b, 4], "
                    "[4], f32[4], f32[4]; f32[a, b], [b], f32[b]; f32[a, b, c], [b, c]; f16[a, b, "
@@ -195,6 +197,7 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
                     "eps=None) -> Tensor",
           .infer = layer_norm,
+          .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::rms_norm),
           .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4]; bf16[a, b, 4], [4], "
                      "bf16[4], 0.001; bf16[a, b, 4], [4], f32[4]; f16[a, 4], [4]; f32[a, b], [b], "
@@ -202,6 +205,7 @@ constexpr std::array kNormalizeOps{
     OpDef{.name = "aten.softmax.int",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
+          .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32; i64[a], 0, f32; f32[], 0; f16[a, b], "
                      "0; f64[a, b, c], 1"},

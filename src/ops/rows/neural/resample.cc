@@ -1,9 +1,10 @@
 // Images at other sizes: interpolation, and sampling at the points of a grid.
-#include "ops/onnx/resample.h"
+#include "ops/executorch/resample.h"
 
 #include <array>
 #include <cmath>
 
+#include "ops/onnx/resample.h"
 #include "ops/rules/windows.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -109,6 +110,7 @@ constexpr std::array kResampleOps{
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = custom(executorch::upsample_with_antialias),
           .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
                      "None; f32[a, 3, b + 3, c + 4], [2, 3], False, None; f32[a, 3, b + 3, c + 4], "
                      "None, False, [0.7, 0.6]"},

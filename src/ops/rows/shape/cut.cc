@@ -180,6 +180,8 @@ constexpr std::array kCutOps{
           .schema = "(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) "
                     "-> Tensor(a)",
           .infer = as_strided,
+          .recording = Recording::strides,
+          .put_back = {PutBack::How::scatter, "aten.as_strided_scatter"},
           .onnx = custom(onnx::as_strided),
           .samples = "f32[a, b], [b, a], [1, b]; f32[a + 8, 4], [a, 4, 4], [4, 4, 1], 2; f32[a, "
                      "b], [], [], 1; bool[a, b], [a], [b], 0; f32[4, 6], [3, 2], [6, 2], 1"},
@@ -200,12 +202,14 @@ constexpr std::array kCutOps{
         .name = "aten.chunk",
         .schema = "(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
         .infer = chunk,
+        .put_back = {PutBack::How::split},
         .onnx = custom(onnx::split),
         .samples =
             "f32[a, 7], 3, 1; f32[a, 6], 2, -1; f32[3*a, b], 3; f32[a + 1, 4], 2; f32[a, 3], 5, 1"},
     OpDef{.name = "aten.diagonal",
           .schema = "(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
           .infer = diagonal,
+          .put_back = {PutBack::How::scatter, "aten.diagonal_scatter"},
           .onnx = custom(onnx::diagonal),
           .samples = "f32[a, b]; f32[a, b], 1; f32[a, b, 4], -1, -1, 0; f32[a, a, 3]; f32[a, a], "
                      "2; c64[a, b]; f32[3, a, b], -2, 1, 2; f32[a, b], -1; f32[3, 4], 9"},
@@ -228,6 +232,7 @@ constexpr std::array kCutOps{
     OpDef{.name = "aten.narrow",
           .schema = "(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
           .infer = narrow,
+          .put_back = {PutBack::How::narrow},
           .onnx = custom(onnx::narrow),
           .samples = "f32[a + 2, b], 0, 2, a; f32[a, 5], -1, 1, 3; f32[a, 5], 1, -3, 2; f32[a, 5], "
                      "1, -3, 3; f32[a + 3, 5], 0, -3, 2; c64[a, 5], 1, 0, 2"},
@@ -236,6 +241,7 @@ constexpr std::array kCutOps{
         .schema = "(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
         .infer = narrow,
         .onnx = custom(onnx::narrow_at_tensor),
+        .executorch = refuse("its start is a tensor; x.narrow(dim, int(start), length) works"),
         .samples =
             "f32[a + 2, b], 0, i64[], 2; f32[a + 1, 5], -2, i64[], a; f32[a + 5, b], 0, i64[], 1"},
     OpDef{.name = "aten.narrow_copy",
@@ -246,6 +252,7 @@ constexpr std::array kCutOps{
     OpDef{.name = "aten.select.int",
           .schema = "(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
           .infer = select,
+          .put_back = {PutBack::How::scatter, "aten.select_scatter"},
           .onnx = custom(onnx::select),
           .samples = "f32[a, b, 3], 1, 0; f32[a, b, 3], -1, -1; i64[a], 0, a - 1; c64[a, 3], 1, "
                      "-2; bool[a, b], 0, 0"},
@@ -265,6 +272,8 @@ constexpr std::array kCutOps{
           .schema = "(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
                     "step=1) -> Tensor(a)",
           .infer = slice,
+          .recording = Recording::bounds,
+          .put_back = {PutBack::How::scatter, "aten.slice_scatter"},
           .onnx = custom(onnx::slice),
           .samples =
               "f32[a, b]; f32[a, b], 0, 1; f32[a, b], -1, None, 2; f32[a, b], 1, -3; f32[a, b], 1, "
@@ -291,6 +300,7 @@ constexpr std::array kCutOps{
     OpDef{.name = "aten.split.Tensor",
           .schema = "(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
           .infer = split,
+          .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split),
           .samples = "f32[a, 7], 3, 1; f32[2*a, b], a; f32[a, 6], 2, -1; f32[2*a + 1, 3], a + 1; "
                      "c64[a, 6], 2, 1; bool[a, 5], 5, 1; f32[0, a], 3"},
@@ -302,24 +312,28 @@ constexpr std::array kCutOps{
     OpDef{.name = "aten.split_with_sizes",
           .schema = "(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
           .infer = split_sizes,
+          .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split),
           .samples = "f32[a, 7], [3, 4], 1; f32[a + b, 3], [a, b]; f32[3*a, 2], [a, 2*a], -2; "
                      "f32[a, 6], [2, 0, 4], 1; f32[a, 4], [4], 1; i64[a + 2, 3], [2, a]"},
     OpDef{.name = "aten.tensor_split.indices",
           .schema = "(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
           .infer = tensor_split_indices,
+          .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split_at),
           .samples = "f32[a, 7], [2, 5], 1; f32[a + b, 6], [a]; f32[a, 6], [1, 3]; f32[a, 7], [-3, "
                      "6], 1; f32[a, 7], [5, 2], 1; f32[a, 3], [1, 100], 1"},
     OpDef{.name = "aten.tensor_split.sections",
           .schema = "(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
           .infer = tensor_split_sections,
+          .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split),
           .samples = "f32[a, 7], 3, 1; f32[a, 6], 4"},
     OpDef{
         .name = "aten.unbind.int",
         .schema = "(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
         .infer = unbind,
+        .put_back = {PutBack::How::unbind},
         .onnx = custom(onnx::unbind),
         .samples = "f32[a, 3, b], 1; f32[2, a]; f32[a, 4], -1; c64[a, 2], 1; f32[a, 1], 1; f32[3]"},
     OpDef{.name = "aten.unbind_copy.int",

@@ -200,6 +200,7 @@ constexpr std::array kJoinOps{
     OpDef{.name = "aten.cat",
           .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
           .infer = cat,
+          .layout = Layout::dense_joined,
           .onnx = custom(onnx::cat),
           .samples =
               "[f32[a, b], f32[a, 3]], 1; [f32[a, 2, 3], f32[b, 2, 3], f32[1, 2, 3]]; [f32[0], "
@@ -285,6 +286,7 @@ constexpr std::array kJoinOps{
     OpDef{.name = "aten.stack",
           .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
           .infer = stack,
+          .layout = Layout::dense_joined,
           .onnx = custom(onnx::stack),
           .samples =
               "[f32[a, b], f32[a, b]]; [f32[a, b], i64[a, b], f32[a, b]], -1; [f32[]], 0; "
