@@ -3,6 +3,7 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "ops/table/sample.h"
 #include "passes/lower.h"
 
 namespace modelport::passes {
@@ -17,7 +18,38 @@ std::string lowered(const std::string& text) {
   return printed.substr(body + 2, printed.find("\n}") - body - 1);
 }
 
+/// A program that is one call of a row.
+ir::Graph program_of(const ops::OpDef& op, ops::Sample& sample) {
+  std::vector<ir::Type> types = sample.infer(op);
+  ir::Graph graph = sample.graph;
+  for (const shape::Dim& dim : sample.dims.all()) {
+    if (!sample.dims.replacements().contains(dim.name)) graph.dims.push_back(dim);
+  }
+  const ir::NodeId node = graph.add_node(std::string(op.name), sample.args, std::move(types));
+  for (std::size_t i = 0; i < graph.node(node).results.size(); ++i)
+    graph.outputs.push_back({"y" + std::to_string(i), {graph.node(node).results[i]}});
+  graph.substitute(sample.dims.replacements());
+  return graph;
+}
+
 }  // namespace
+
+TEST_CASE("every sample of a row that has a way becomes kernels with the types of the row") {
+  for (const ops::OpDef* op : ops::all_ops()) {
+    for (ops::Sample& sample : ops::samples_of(*op, ops::sample_sizes(*op)[0])) {
+      CAPTURE(op->name);
+      CAPTURE(sample.text);
+      const ir::Graph program = program_of(*op, sample);
+      try {
+        const ir::Graph graph = lower_to(ExecutorchTarget{}, program);
+        CHECK_NOTHROW(ir::verify(graph));
+        for (const ir::Node& node : graph.nodes()) CHECK(node.op.starts_with("et."));
+      } catch (const ExportError& error) {
+        CHECK(error.diagnostics()[0].what.starts_with("executorch has no rule for "));
+      }
+    }
+  }
+}
 
 TEST_CASE("a node is the kernel of its row, with every argument in the schema's order") {
   CHECK(lowered("graph g(%x: f32[a, 4])\n  where a in 1.. = 2\n  weights @w: f32[4]\n{\n"

@@ -224,4 +224,19 @@ TEST_CASE("every pass says why it runs") {
   }
 }
 
+TEST_CASE("a norm written by hand is left alone where the number is added twice over") {
+  std::string text(kNorm);
+  const std::size_t at = text.find("other=1e-06");
+  REQUIRE(at != std::string::npos);
+  text.insert(at + std::string_view("other=1e-06").size(), ", alpha=2");
+  CHECK(after(fuse_rms_norm, text).find("rms_norm") == std::string::npos);
+}
+
+TEST_CASE("a fusion says where it was applied") {
+  ir::Graph graph = ir::parse_graph(std::string(kNorm));
+  const auto fired = fuse(graph, ops::fusions::rms_norm());
+  REQUIRE(fired.size() == 1);
+  CHECK(fired[0].name == "norm by the root mean square, times a weight");
+}
+
 }  // namespace modelport::passes

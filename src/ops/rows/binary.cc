@@ -187,6 +187,7 @@ constexpr std::array kBinaryOps{
     OpDef{.name = "aten.mul.Tensor",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
+          .commutes = true,
           .onnx = custom(onnx::mul),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; bool[a], bool[]; i64[], f16[a, b]; bool[a, b], f32[b]; i16[a], u8[a]; "

@@ -25,6 +25,7 @@ struct OpDef {
   PutBack put_back = {};
   Layout layout = Layout::unknown;  // layout_of() knows what a whole family has
   bool may_give_back = false;       // the operand itself, though the schema does not say so
+  bool commutes = false;            // `self` and `other` may change places
   OnnxCell onnx = {};
   ExecutorchCell executorch = {};  // where nothing is said: executorch::kernel_of()
   /// Calls in text form, separated by ';': "f32[a, b], f32[b]; i64[a], 2". Integers are drawn from
