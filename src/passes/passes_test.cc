@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "ir/text.h"
+#include "ir/verify.h"
 #include "passes/fuse.h"
+#include "passes/lower.h"
 #include "passes/onnx_passes.h"
 #include "passes/onnx_pipeline.h"
 #include "passes/rewrite.h"
@@ -237,6 +239,22 @@ TEST_CASE("a fusion says where it was applied") {
   const auto fired = fuse(graph, ops::fusions::rms_norm());
   REQUIRE(fired.size() == 1);
   CHECK(fired[0].name == "norm by the root mean square, times a weight");
+}
+
+TEST_CASE("the program is a right one after each pass of the pipeline") {
+  ir::Graph graph = ir::parse_graph(std::string(kNorm));
+  for (const Pass& pass : before_lowering()) {
+    CAPTURE(pass.name);
+    pass.run(graph);
+    CHECK_NOTHROW(ir::verify(graph));
+  }
+  graph = lower_to(OnnxTarget{}, graph);
+  CHECK_NOTHROW(ir::verify(graph));
+  for (const Pass& pass : after_lowering()) {
+    CAPTURE(pass.name);
+    pass.run(graph);
+    CHECK_NOTHROW(ir::verify(graph));
+  }
 }
 
 }  // namespace modelport::passes
