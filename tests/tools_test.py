@@ -92,6 +92,15 @@ def test_a_forbidden_include_is_reported_with_its_line(tree: Path, path: str, in
     assert says in problem
 
 
+def test_an_operator_named_outside_of_the_table_is_reported(tree: Path) -> None:
+    write(tree, "src/capture/x_test.cc", 'CHECK(op == "aten.view");\n')
+    write(tree, "src/capture/y.cc", '// "aten.view" in words\nop.starts_with("aten.");\n')
+    assert check_rooms.check(tree) == []
+    write(tree, "src/capture/z.cc", '\nif (op == "aten.view.dtype") return;  // why\n')
+    [problem] = check_rooms.check(tree)
+    assert problem.startswith("src/capture/z.cc:2: names aten.view.dtype")
+
+
 def test_a_folder_that_is_no_room_is_reported(tree: Path) -> None:
     write(tree, "src/extras/thing.cc", "")
     assert check_rooms.check(tree) == ["src/extras/thing.cc: is in no room of rooms.toml"]

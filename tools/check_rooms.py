@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the source tree against rooms.toml: who includes whom, who sees libtorch, and what CMake links."""
+"""Holds the source tree against rooms.toml: who includes whom, sees libtorch or names operators; what CMake links."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CMAKE_ROOM = re.compile(r"^\s*modelport_room\(\s*(?P<name>\S+)(?P<rest>[^)]*)\)", re.MULTILINE)
 SOURCES = {".h", ".cc", ".inc"}
+# An operator by name, in a string. "aten." alone asks for the library that it is from.
+OPERATOR = re.compile(r'"(aten\.\w[\w.]*)')
+COMMENT = re.compile(r"(^|\s)//.*")
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,22 @@ def check_sources(root: Path, rooms: Rooms) -> list[str]:
     return problems
 
 
+def check_operators(root: Path, rooms: Rooms) -> list[str]:
+    """What is true of an operator stands in its row, so nobody but the table and tests names one."""
+    problems = []
+    for room in rooms.includes:
+        if room == "ops":
+            continue
+        for file in sorted((root / rooms.folder(room)).rglob("*")):
+            if file.suffix not in SOURCES or file.stem.endswith("_test"):
+                continue
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                for match in OPERATOR.finditer(COMMENT.sub("", line)):
+                    place = f"{file.relative_to(root)}:{number}"
+                    problems.append(f"{place}: names {match[1]}; say it in the operator's row (src/ops/table/traits.h)")
+    return problems
+
+
 def check_cmake(root: Path, rooms: Rooms) -> list[str]:
     """The DEPS in src/CMakeLists.txt are the rows of rooms.toml."""
     problems = []
@@ -120,7 +139,7 @@ def check(root: Path) -> list[str]:
     problems = check_table(rooms)
     if problems:  # the rest would only repeat them
         return problems
-    return check_sources(root, rooms) + check_cmake(root, rooms)
+    return check_sources(root, rooms) + check_operators(root, rooms) + check_cmake(root, rooms)
 
 
 def main() -> int:

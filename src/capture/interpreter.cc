@@ -140,9 +140,8 @@ class Interpreter {
   /// A -1 in a shape stands for what is left, which torch cannot tell where there are no elements;
   /// the graph knows it.
   void fill_in_the_rest(const ir::Node& node, torch::jit::Stack& stack) {
-    if (node.op != "aten.view" && node.op != "aten.reshape" && node.op != "aten._unsafe_view")
-      return;
-    if (stack.size() < 2 || !stack[1].isIntList() || stack[0].toTensor().numel() != 0) return;
+    if (stack.size() < 2 || !stack[1].isIntList() || !stack[0].isTensor()) return;
+    if (stack[0].toTensor().numel() != 0 || !ops::takes_shape(node.op)) return;
     std::vector<std::int64_t> sizes;
     for (const Int& size : graph_.value(node.results[0]).tensor().shape)
       sizes.push_back(evaluate(size, values_));

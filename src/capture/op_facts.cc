@@ -3,7 +3,6 @@
 #include <ATen/core/jit_type.h>
 #include <ATen/core/type_factory.h>
 
-#include <array>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
@@ -11,51 +10,6 @@
 namespace modelport::capture {
 
 namespace {
-
-struct Special {
-  std::string_view name;
-  Handling handling;
-};
-
-// Operators that the recorder answers itself, because they ask about data, memory or metadata
-// rather than compute.
-constexpr std::array kSpecial{
-    Special{"aten._local_scalar_dense", Handling::read_number},
-    Special{"aten._to_copy", Handling::cast},
-    Special{"aten.alias", Handling::identity},
-    Special{"aten.copy_", Handling::copy},
-    Special{"aten.detach", Handling::identity},
-    Special{"aten.detach_", Handling::reshape_self},
-    Special{"aten.equal", Handling::equal},
-    Special{"aten.is_nonzero", Handling::read_truth},
-    Special{"aten.item", Handling::read_number},
-    Special{"aten.lift", Handling::identity},
-    Special{"aten.lift_fresh", Handling::identity},
-    Special{"aten.resize_", Handling::refuse},
-    Special{"aten.set_", Handling::refuse},
-    Special{"aten.set_.source_Tensor", Handling::refuse},
-    Special{"aten.size.int", Handling::size},
-    Special{"aten.squeeze_", Handling::reshape_self},
-    Special{"aten.squeeze_.dim", Handling::reshape_self},
-    Special{"aten.sym_size.int", Handling::size},
-    Special{"aten.t_", Handling::reshape_self},
-    Special{"aten.to.device", Handling::cast},
-    Special{"aten.to.dtype", Handling::cast},
-    Special{"aten.to.dtype_layout", Handling::cast},
-    Special{"aten.to.other", Handling::cast},
-    Special{"aten.transpose_", Handling::reshape_self},
-    Special{"aten.unsqueeze_", Handling::reshape_self},
-};
-
-// In-place operators whose functional form has another name.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kRenamed{{
-    {"aten.bernoulli_.float", "aten.bernoulli.p"},
-    {"aten.normal_", "aten.normal_functional"},
-    {"aten.squeeze_", "aten.squeeze"},
-    {"aten.transpose_", "aten.transpose.int"},
-    {"aten.unsqueeze_", "aten.unsqueeze"},
-    {"aten.zero_", "aten.zeros_like"},
-}};
 
 ArgKind kind_of(const c10::Argument& argument) {
   const c10::Type* type = argument.real_type().get();
@@ -107,9 +61,8 @@ bool takes_the_same(const c10::OperatorName& name, const c10::OperatorHandle& op
 /// "pow.Tensor_Scalar", while "pow.Scalar" is another operator.
 std::string functional_name(const c10::OperatorHandle& op, const OpFacts& facts) {
   const std::string own = dotted_name(op.operator_name());
-  for (const auto& [from, to] : kRenamed) {
-    if (own == from) return std::string(to);
-  }
+  if (const std::string_view other = ops::functional_name(own); !other.empty())
+    return std::string(other);
   c10::OperatorName wanted = op.operator_name();
   const bool in_place = wanted.name.ends_with("_") && !wanted.name.ends_with("__");
   if (in_place) {
@@ -160,12 +113,8 @@ OpFacts read_facts(const c10::OperatorHandle& op) {
   facts.name = facts.writes ? functional_name(op, facts) : own;
   facts.row = ops::find_op(facts.name);
   if (facts.writes) use_names_of(facts.name, facts);
-  for (const Special& special : kSpecial) {
-    if (special.name == own) {
-      facts.handling = special.handling;
-      return facts;
-    }
-  }
+  facts.handling = ops::handling_of(own);
+  if (facts.handling != Handling::record) return facts;
   const bool composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
   if (facts.row == nullptr && composite) facts.handling = Handling::decompose;
   return facts;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/op.h"
+#include "ops/table/op.h"
 
 namespace modelport::capture {
 
@@ -29,19 +29,7 @@ struct ArgFacts {
   bool out_only = false;   // an out= argument, which the functional operator does not have
 };
 
-enum class Handling : std::uint8_t {
-  record,        // has a row, or must learn one
-  decompose,     // composite, and no row: its parts are recorded
-  identity,      // detach, alias: the same value under another handle
-  cast,          // to.*: only the dtype matters to the graph
-  read_number,   // item
-  read_truth,    // is_nonzero
-  equal,         // equal: a question about data with a bool for an answer
-  copy,          // copy_: the contents become those of another tensor
-  size,          // size.int
-  reshape_self,  // unsqueeze_, transpose_: the metadata changes in place
-  refuse,        // set_, resize_
-};
+using ops::Handling;
 
 struct OpFacts {
   std::string name;  // of the functional operator: "aten.add.Tensor" for add_.Tensor and add.out
@@ -51,6 +39,9 @@ struct OpFacts {
   bool random = false;
   std::vector<ArgFacts> args;
   std::vector<std::size_t> written;  // indices of written arguments
+  ops::Recording recording() const {
+    return row == nullptr ? ops::Recording::plain : row->recording;
+  }
 };
 
 /// Looked up by handle and kept for the process.

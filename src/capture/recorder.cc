@@ -10,7 +10,8 @@
 #include "capture/learn.h"
 #include "capture/shape_only.h"
 #include "capture/torch_dtype.h"
-#include "ops/call.h"
+#include "ops/table/call.h"
+#include "ops/table/names.h"
 
 namespace modelport::capture {
 
@@ -75,8 +76,9 @@ void Recorder::run() {
 /// leads through Python. Nothing where the result is a view, or the operand as it is.
 static std::optional<at::Tensor> copy_without_data(const OpFacts& facts,
                                                    const std::vector<c10::IValue>& real) {
-  const bool reshape = facts.name == "aten.reshape";
-  if (!reshape && facts.name != "aten.contiguous") return std::nullopt;
+  const ops::Recording recording = facts.recording();
+  const bool reshape = recording == ops::Recording::view_or_copy;
+  if (!reshape && recording != ops::Recording::dense_or_copy) return std::nullopt;
   const at::Tensor self = real[0].toTensor();
   if (!self.is_meta() || self.numel() == 0) return std::nullopt;
   if (!reshape) {
@@ -157,7 +159,7 @@ std::optional<at::Tensor> Recorder::result_without_data(const std::vector<ir::Na
   std::vector<std::int64_t> sizes;
   for (const shape::Int& size : type.shape) sizes.push_back(session_.dims().hint(size));
   const at::Tensor result = shape_only_result(facts_, real, sizes, to_torch(type.dtype));
-  const bool strided = facts_.name == "aten.as_strided";
+  const bool strided = facts_.recording() == ops::Recording::strides;
   const ir::NodeId node = session_.graph().add_node(
       facts_.name, strided ? in_memory_order(args, real[0].toTensor()) : args, std::move(types),
       session_.graph().add_place(place_.where, place_.module_path));
@@ -172,8 +174,8 @@ void Recorder::record() {
     if (as_traced(target) == nullptr && !session_.knows(target)) session_.promote(target);
   }
   args = node_arguments(session_, facts_, op_.schema(), operands_);
-  if (facts_.name == "aten.slice.Tensor") count_from_front(args);
-  if (facts_.name == "aten.as_strided") pin_read_strides(args);
+  if (facts_.recording() == ops::Recording::bounds) count_from_front(args);
+  if (facts_.recording() == ops::Recording::strides) pin_read_strides(args);
   const std::vector<c10::IValue> real = real_operands(session_, facts_, operands_);
   for (const std::size_t index : facts_.written) session_.before_write(real[index].toTensor());
   if (const auto shortcut = result_without_data(args, real)) return push_results({*shortcut});
@@ -184,7 +186,7 @@ void Recorder::record() {
     if (results.size() == 1 && results[0].isTensorList()) infer(args, flat);
     return push_results(results);
   }
-  if (!facts_.writes && flat.size() == 1 && facts_.name != "aten.contiguous") {
+  if (!facts_.writes && flat.size() == 1 && facts_.recording() != ops::Recording::dense_or_copy) {
     // An operator that had nothing to do (dropout in eval mode) gives its operand back; not
     // `contiguous`, which has nothing to do at some sizes only.
     for (std::size_t i = 0; i < real.size(); ++i) {
@@ -194,7 +196,7 @@ void Recorder::record() {
   }
   std::vector<ir::Type> types = infer(args, flat);
   if (!facts_.writes) check_rule(types, flat);
-  const bool strided = facts_.name == "aten.as_strided";
+  const bool strided = facts_.recording() == ops::Recording::strides;
   const ir::NodeId node = session_.graph().add_node(
       facts_.name, strided ? in_memory_order(args, real[0].toTensor()) : args, std::move(types),
       session_.graph().add_place(place_.where, place_.module_path));
@@ -251,7 +253,7 @@ void Recorder::finish_writes(const std::vector<c10::IValue>& real,
     const ir::TensorType was = session_.graph().value(session_.trace_of(target)->value).tensor();
     ir::ValueId value = values[i];
     if (session_.graph().value(value).tensor().dtype != was.dtype) {
-      value = session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {was.dtype}}},
+      value = session_.add_node(ops::names::kToDtype, {{"self", {value}}, {"dtype", {was.dtype}}},
                                 {was.dtype, session_.graph().value(value).tensor().shape});
     }
     session_.write(target, value);

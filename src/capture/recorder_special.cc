@@ -11,6 +11,7 @@
 #include "capture/recorder.h"
 #include "capture/shape_only.h"
 #include "capture/torch_dtype.h"
+#include "ops/table/names.h"
 
 namespace modelport::capture {
 
@@ -31,7 +32,7 @@ at::Tensor Recorder::cast_without_data(const at::Tensor& before,
       dtype = static_cast<c10::ScalarType>(real[i].toInt());
     if (facts_.args[i].name == "other") dtype = real[i].toTensor().scalar_type();
   }
-  return dtype == before.scalar_type() && facts_.name != "aten._to_copy"
+  return dtype == before.scalar_type() && ops::may_share_memory(facts_.name)
              ? before
              : shape_only_cast(before, dtype);
 }
@@ -48,8 +49,8 @@ void Recorder::cast() {
   const Dtype dtype = from_torch(after.scalar_type());
   const auto result =
       dtype == type.dtype
-          ? session_.add_node("aten.clone", {{"self", {value}}}, type)
-          : session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {dtype}}},
+          ? session_.add_node(ops::names::kClone, {{"self", {value}}}, type)
+          : session_.add_node(ops::names::kToDtype, {{"self", {value}}, {"dtype", {dtype}}},
                               {dtype, type.shape});
   push_results({session_.wrap(after, result)});
 }
@@ -71,8 +72,8 @@ std::vector<ir::NamedArg> Recorder::in_memory_order(std::vector<ir::NamedArg> ar
       type.shape[i] = sizes[static_cast<std::size_t>(order[i])];
       dims.push_back({Int(order[i])});
     }
-    named.arg = {
-        session_.add_node("aten.permute", {{"self", {self}}, {"dims", {std::move(dims)}}}, type)};
+    named.arg = {session_.add_node(ops::names::kPermute,
+                                   {{"self", {self}}, {"dims", {std::move(dims)}}}, type)};
   }
   return args;
 }
@@ -148,8 +149,8 @@ void Recorder::read_number() {
     session_.fail(Code::data_dependent, "the model reads a complex number out of a tensor",
                   {"keep it in a tensor"});
   }
-  session_.graph().add_node("aten.item", {{"self", {session_.value_of(self)}}}, {type},
-                            session_.place());
+  session_.graph().add_node(std::string(ops::names::kItem), {{"self", {session_.value_of(self)}}},
+                            {type}, session_.place());
   push_results({result});
 }
 
@@ -184,7 +185,8 @@ void Recorder::copy() {
   ir::TensorType type = session_.graph().value(value).tensor();
   if (type.dtype != was.dtype) {
     type.dtype = was.dtype;
-    value = session_.add_node("aten.to.dtype", {{"self", {value}}, {"dtype", {was.dtype}}}, type);
+    value =
+        session_.add_node(ops::names::kToDtype, {{"self", {value}}, {"dtype", {was.dtype}}}, type);
   }
   bool same_shape = type.shape.size() == was.shape.size();
   for (std::size_t i = 0; same_shape && i < was.shape.size(); ++i) {
@@ -197,8 +199,8 @@ void Recorder::copy() {
   if (!same_shape) {
     ir::ArgList sizes;
     for (const Int& size : was.shape) sizes.push_back({size});
-    value =
-        session_.add_node("aten.expand", {{"self", {value}}, {"size", {std::move(sizes)}}}, was);
+    value = session_.add_node(ops::names::kExpand,
+                              {{"self", {value}}, {"size", {std::move(sizes)}}}, was);
   }
   session_.write(self, value);
   if (real[0].toTensor().is_meta()) session_.trace_of(self)->memory->lost_data = true;
@@ -213,7 +215,7 @@ void Recorder::size() {
 void Recorder::reshape_self() {
   TracedTensor* self = as_traced(tensor_operand(0));
   if (self == nullptr) refuse();
-  if (facts_.name == "aten.detach") return push_results({operands_[0]});
+  if (ops::handling_of(facts_.name) == Handling::identity) return push_results({operands_[0]});
   torch::jit::Stack stack(operands_.begin(), operands_.end());
   const Resumed resumed;
   find_operator(facts_.name).callBoxed(stack);  // recorded as the functional view

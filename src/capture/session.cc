@@ -6,6 +6,7 @@
 #include <set>
 
 #include "capture/torch_dtype.h"
+#include "ops/table/names.h"
 
 namespace modelport::capture {
 
@@ -228,7 +229,7 @@ void Session::keep_conditions_on_data(const std::vector<ReplacedByData>& replace
 /// is an assumption about the data.
 void Session::assume_numbers() {
   for (const ir::Node& node : graph_.nodes()) {
-    if (node.op != "aten.item") continue;
+    if (node.op != ops::names::kItem) continue;
     const auto& symbol = std::get<ir::ScalarType>(graph_.value(node.results[0]).type).symbol;
     const ir::ValueId read = *node.find("self")->get<ir::ValueId>();
     if (const Int* number = std::get_if<Int>(&symbol)) {
@@ -282,7 +283,7 @@ std::optional<Trace> Session::strided_view(const Owner& owner, const at::Tensor&
                      base.scalar_type() == plain.scalar_type();
   if (!whole) return std::nullopt;
   auto step = std::make_shared<ViewStep>();
-  step->op = "aten.as_strided";
+  step->op = ops::names::kAsStrided;
   step->self_name = "self";
   step->from = graph_.value(owner.memory->base).tensor();
   const auto list = [](c10::IntArrayRef numbers) {
@@ -359,9 +360,10 @@ at::Tensor Session::wrap(at::Tensor real, ir::ValueId value) {
               Trace{std::make_shared<Memory>(Memory{.base = value}), nullptr, 0, value});
 }
 
-ir::ValueId Session::add_node(std::string op, std::vector<ir::NamedArg> args, ir::TensorType type) {
+ir::ValueId Session::add_node(std::string_view op, std::vector<ir::NamedArg> args,
+                              ir::TensorType type) {
   const ir::NodeId node =
-      graph_.add_node(std::move(op), std::move(args), {std::move(type)}, place());
+      graph_.add_node(std::string(op), std::move(args), {std::move(type)}, place());
   return graph_.node(node).results.front();
 }
 

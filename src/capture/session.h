@@ -93,7 +93,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// views.
   void write(const at::Tensor& tensor, ir::ValueId value);
 
-  ir::ValueId add_node(std::string op, std::vector<ir::NamedArg> args, ir::TensorType type);
+  ir::ValueId add_node(std::string_view op, std::vector<ir::NamedArg> args, ir::TensorType type);
   [[noreturn]] void fail(Code code, std::string what, std::vector<std::string> ways_out);
   /// For questions about values that this capture does not compute.
   [[noreturn]] void fail_without_weights(std::string_view what);

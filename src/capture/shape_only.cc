@@ -5,43 +5,13 @@
 
 #include <algorithm>
 
-#include "ops/families.h"
+#include "ops/table/op.h"
 
 namespace modelport::capture {
 
+using ops::Layout;
+
 namespace {
-
-bool in_family(const ops::OpDef* row, std::span<const ops::OpDef> family) {
-  return row >= family.data() && row < family.data() + family.size();
-}
-
-bool is_pointwise(const ops::OpDef* row) {
-  return in_family(row, ops::unary_ops()) || in_family(row, ops::binary_ops()) ||
-         in_family(row, ops::ternary_ops()) || in_family(row, ops::compare_ops()) ||
-         in_family(row, ops::bitwise_ops());
-}
-
-template <std::size_t N>
-bool among(std::string_view op, const std::string_view (&names)[N]) {
-  return std::find(std::begin(names), std::end(names), op) != std::end(names);
-}
-
-/// The result is always new and dense.
-bool gives_dense(std::string_view op) {
-  static constexpr std::string_view kOps[] = {
-      "aten.bmm",    "aten.cat",    "aten.embedding", "aten.layer_norm",
-      "aten.linear", "aten.matmul", "aten.mm",        "aten.scaled_dot_product_attention",
-      "aten.stack"};
-  return among(op, kOps);
-}
-
-/// The result is new, and dense where all operands are.
-bool gives_dense_for_dense(const ops::OpDef* row, std::string_view op) {
-  static constexpr std::string_view kOps[] = {
-      "aten.gelu", "aten.glu",      "aten.group_norm", "aten.index_select",
-      "aten.relu", "aten.rms_norm", "aten.silu",       "aten.softmax.int"};
-  return among(op, kOps) || in_family(row, ops::reduce_ops()) || in_family(row, ops::scan_ops());
-}
 
 template <class Visit>
 void for_each_tensor(const std::vector<c10::IValue>& operands, Visit&& visit) {
@@ -70,10 +40,10 @@ bool any_channels_last(const std::vector<c10::IValue>& operands) {
 }
 
 /// Operands that the kernel would refuse are left to torch, which says so.
-bool types_fit(const OpFacts& facts, const std::vector<c10::IValue>& operands) {
-  if (facts.name == "aten.embedding")
+bool types_fit(Layout layout, const std::vector<c10::IValue>& operands) {
+  if (layout == Layout::dense_rows)
     return at::isIntegralType(operands[1].toTensor().scalar_type(), false);
-  if (facts.name == "aten.cat" || facts.name == "aten.stack") return true;
+  if (layout == Layout::dense_joined) return true;
   const c10::ScalarType first = operands[0].toTensor().scalar_type();
   return std::all_of(operands.begin(), operands.end(), [&](const c10::IValue& v) {
     const bool mask =
@@ -100,17 +70,27 @@ std::vector<std::int64_t> pointwise_strides(const std::vector<c10::IValue>& oper
 }  // namespace
 
 bool has_known_layout(const OpFacts& facts, const std::vector<c10::IValue>& operands) {
-  if (facts.writes || facts.row == nullptr || facts.random) {
-    return facts.name == "aten.scaled_dot_product_attention" && !facts.writes;
+  if (facts.writes || facts.row == nullptr) return false;
+  const Layout layout = ops::layout_of(*facts.row);
+  if (facts.random) return layout == Layout::dense;  // attention, whose dropout is off
+  switch (layout) {
+    case Layout::unknown:
+      return false;
+    case Layout::dense:
+    case Layout::dense_rows:
+    case Layout::dense_joined:
+      return types_fit(layout, operands) && !any_channels_last(operands);
+    case Layout::dense_for_dense:
+      return all_dense(operands);
+    case Layout::like_operands:
+      return true;
   }
-  if (gives_dense(facts.name)) return types_fit(facts, operands) && !any_channels_last(operands);
-  if (is_pointwise(facts.row)) return true;
-  return gives_dense_for_dense(facts.row, facts.name) && all_dense(operands);
+  __builtin_unreachable();
 }
 
 at::Tensor shape_only_result(const OpFacts& facts, const std::vector<c10::IValue>& operands,
                              const std::vector<std::int64_t>& sizes, c10::ScalarType dtype) {
-  if (is_pointwise(facts.row) && !all_dense(operands)) {
+  if (ops::layout_of(*facts.row) == Layout::like_operands && !all_dense(operands)) {
     return at::detail::empty_strided_meta(sizes, pointwise_strides(operands, dtype), dtype);
   }
   return at::detail::empty_meta(sizes, dtype);

@@ -12,7 +12,8 @@
 #include "capture/op_facts.h"
 #include "capture/torch_dtype.h"
 #include "ir/text.h"
-#include "ops/sample.h"
+#include "ops/executorch/kernels.h"
+#include "ops/table/sample.h"
 
 namespace modelport::capture {
 
@@ -138,6 +139,35 @@ TEST_CASE("every row has the schema that torch has") {
     const std::string text = fmt::format("{}", c10::toString(handle.schema()));
     const std::string theirs = text.substr(text.find('('));
     CHECK_MESSAGE(theirs == op->schema, op->name);
+  }
+}
+
+namespace {
+
+/// "self: Tensor, dim: int[]?", but for what a kernel sees in the tensor that it writes to.
+std::string operands_of(const c10::FunctionSchema& schema) {
+  const auto& arguments = schema.arguments();
+  const bool makes_tensor = std::any_of(arguments.begin(), arguments.end(),
+                                        [](const auto& a) { return a.name() == "layout"; });
+  std::string text;
+  for (const c10::Argument& argument : arguments) {
+    const std::string& name = argument.name();
+    const bool told = makes_tensor && (name == "dtype" || name == "layout" || name == "device" ||
+                                       name == "pin_memory");
+    if (!argument.is_out() && !told) text += name + ": " + argument.type()->str() + ", ";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the kernel of ExecuTorch that serves a row takes what the row takes") {
+  for (const ops::OpDef* op : ops::all_ops()) {
+    const std::string kernel(ops::executorch::kernel_of(*op));
+    if (!kernel.starts_with("aten::") || !in_torch(*op)) continue;
+    const auto handle = find_operator("aten." + kernel.substr(std::string("aten::").size()));
+    CHECK_MESSAGE(operands_of(handle.schema()) == operands_of(find_operator(op->name).schema()),
+                  op->name, " ", kernel);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "capture/session.h"
+#include "ops/table/names.h"
+#include "ops/table/op.h"
 
 namespace modelport::capture {
 
@@ -37,16 +39,6 @@ std::int64_t axis_arg(const ViewStep& step, std::string_view name, std::int64_t 
   return axis < 0 ? axis + static_cast<std::int64_t>(step.from.shape.size()) : axis;
 }
 
-/// Operators whose result has the same elements in the same order: undone by a reshape.
-bool only_reshapes(std::string_view op) {
-  static constexpr std::string_view kOps[] = {
-      "aten.view",          "aten.reshape",     "aten._unsafe_view", "aten.unsqueeze",
-      "aten.squeeze",       "aten.squeeze.dim", "aten.squeeze.dims", "aten.flatten.using_ints",
-      "aten.unflatten.int", "aten.view_as",     "aten.reshape_as",   "aten._reshape_alias",
-      "aten.contiguous"};
-  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
-}
-
 std::vector<std::int64_t> inverse_permutation(const ViewStep& step) {
   std::vector<std::int64_t> inverse(step.from.shape.size());
   const ir::ArgList& dims = *find(step, "dims")->get<ir::ArgList>();
@@ -75,66 +67,69 @@ class WriteBack {
       : session_(session), step_(step), parent_(parent), piece_(piece) {}
 
   ir::ValueId run() {
-    const std::string_view op = step_.op;
-    if (only_reshapes(op))
-      return emit("aten.reshape", {self(piece_), {"shape", size_list(step_.from.shape)}});
-    if (op == "aten.transpose.int") return emit(step_.op, with_self(piece_));
-    if (op == "aten.t" || op == "aten.numpy_T" || op == "aten.mT")
-      return emit(step_.op, with_self(piece_));
-    if (op == "aten.permute") return unpermute();
-    if (op == "aten.slice.Tensor") return scatter("aten.slice_scatter");
-    if (op == "aten.select.int") return scatter("aten.select_scatter");
-    if (op == "aten.diagonal") return scatter("aten.diagonal_scatter");
-    if (op == "aten.as_strided") return scatter("aten.as_strided_scatter");
-    if (op == "aten.narrow") return narrow();
-    if (op == "aten.unbind.int") return unbind();
-    if (is_split(op)) return split();
-    if (op == "aten.view_as_real") return emit("aten.view_as_complex", {self(piece_)});
-    if (op == "aten.view_as_complex") return emit("aten.view_as_real", {self(piece_)});
+    const ops::OpDef* row = ops::find_op(step_.op);
+    const ops::PutBack put_back = row == nullptr ? ops::PutBack{} : row->put_back;
+    switch (put_back.how) {
+      case ops::PutBack::How::unknown:
+        break;
+      case ops::PutBack::How::reshape:
+        return emit(ops::names::kReshape, {self(piece_), {"shape", size_list(step_.from.shape)}});
+      case ops::PutBack::How::itself:
+        return emit(step_.op, with_self(piece_));
+      case ops::PutBack::How::inverse:
+        return emit(put_back.op, {self(piece_)});
+      case ops::PutBack::How::permute:
+        return unpermute();
+      case ops::PutBack::How::scatter:
+        return scatter(put_back.op);
+      case ops::PutBack::How::narrow:
+        return narrow();
+      case ops::PutBack::How::unbind:
+        return unbind();
+      case ops::PutBack::How::split:
+        return split();
+    }
     session_.fail(Code::capture_failed, "the model writes through a view made by " + step_.op,
                   {"write to a copy instead: x = x.clone() before the assignment"});
   }
 
  private:
-  static bool is_split(std::string_view op) {
-    return op == "aten.split.Tensor" || op == "aten.split_with_sizes" || op == "aten.chunk" ||
-           op == "aten.tensor_split.sections" || op == "aten.tensor_split.indices";
-  }
   static ir::NamedArg self(ir::ValueId id) { return {"self", value_arg(id)}; }
   std::vector<ir::NamedArg> with_self(ir::ValueId id) const {
     std::vector<ir::NamedArg> args{{step_.self_name, value_arg(id)}};
     args.insert(args.end(), step_.args.begin(), step_.args.end());
     return args;
   }
-  ir::ValueId emit(std::string op, std::vector<ir::NamedArg> args) {
-    return session_.add_node(std::move(op), std::move(args), step_.from);
+  ir::ValueId emit(std::string_view op, std::vector<ir::NamedArg> args) {
+    return session_.add_node(op, std::move(args), step_.from);
   }
-  ir::ValueId scatter(std::string op) {
+  ir::ValueId scatter(std::string_view op) {
     std::vector<ir::NamedArg> args{self(parent_), {"src", value_arg(piece_)}};
     args.insert(args.end(), step_.args.begin(), step_.args.end());
-    return emit(std::move(op), std::move(args));
+    return emit(op, std::move(args));
   }
   ir::ValueId slice(std::int64_t axis, const Int& start, const Int& end) {
-    return emit("aten.slice_scatter", {self(parent_),
-                                       {"src", value_arg(piece_)},
-                                       {"dim", {Int(axis)}},
-                                       {"start", {start}},
-                                       {"end", {end}}});
+    return emit(ops::names::kSliceScatter, {self(parent_),
+                                            {"src", value_arg(piece_)},
+                                            {"dim", {Int(axis)}},
+                                            {"start", {start}},
+                                            {"end", {end}}});
   }
   ir::ValueId unpermute() {
     ir::ArgList dims;
     for (const std::int64_t axis : inverse_permutation(step_)) dims.push_back({Int(axis)});
-    return emit("aten.permute", {self(piece_), {"dims", {std::move(dims)}}});
+    return emit(ops::names::kPermute, {self(piece_), {"dims", {std::move(dims)}}});
   }
   ir::ValueId narrow() {
     const Int start = int_arg(step_, "start", 0);
     return slice(axis_arg(step_, "dim", 0), start, start + int_arg(step_, "length", 0));
   }
   ir::ValueId unbind() {
-    return emit("aten.select_scatter", {self(parent_),
-                                        {"src", value_arg(piece_)},
-                                        {"dim", {Int(axis_arg(step_, "dim", 0))}},
-                                        {"index", {Int(static_cast<std::int64_t>(step_.result))}}});
+    return emit(ops::names::kSelectScatter,
+                {self(parent_),
+                 {"src", value_arg(piece_)},
+                 {"dim", {Int(axis_arg(step_, "dim", 0))}},
+                 {"index", {Int(static_cast<std::int64_t>(step_.result))}}});
   }
   ir::ValueId split() {
     const std::int64_t axis = axis_arg(step_, "dim", 0);

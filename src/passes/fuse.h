@@ -1,13 +1,20 @@
-// Passes on captured graphs: what models write with many operators and ATen has one for.
+// Passes on captured graphs: what models write with many operators and ATen has one for. The rows
+// are in ops/fusions.
 #pragma once
 
-#include "ir/graph.h"
+#include "ops/fusions/fusion.h"
 
 namespace modelport::passes {
 
-/// x * rsqrt(mean(x^2) + eps) * weight -> rms_norm
+/// Which row was applied where.
+struct FusionTrace {
+  std::string_view name;
+  ir::Place place;
+};
+/// Applies the rows, at each node the first that fits.
+std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fusion> rows);
+
 void fuse_rms_norm(ir::Graph& graph);
-/// Keys and values repeated for each group of query heads -> attention that repeats them itself
 void fuse_grouped_attention(ir::Graph& graph);
 
 }  // namespace modelport::passes

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "passes/constants.h"
-#include "passes/match.h"
 #include "passes/onnx_passes.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite.h"
@@ -20,7 +19,7 @@ struct Rotation {
 
 class RotaryFinder {
  public:
-  explicit RotaryFinder(const ir::Graph& graph) : graph_(graph), match_(graph) {}
+  explicit RotaryFinder(const ir::Graph& graph) : graph_(graph) {}
 
   std::optional<Rotation> find(const ir::Node& sum) const {
     if (sum.op != "onnx.Add") return std::nullopt;
@@ -43,8 +42,11 @@ class RotaryFinder {
 
  private:
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
+  /// The node that made the value, if it is a call of `op`.
   const ir::Node* made_by(ir::ValueId id, std::string_view op) const {
-    return match_.made_by(id, op);
+    if (id == ir::ValueId{} || graph_.value(id).origin != ir::Origin::node) return nullptr;
+    const ir::Node& node = graph_.node(graph_.value(id).producer);
+    return node.op == op ? &node : nullptr;
   }
   static std::optional<ir::ValueId> other_factor(const ir::Node& product, ir::ValueId x) {
     if (input_of(product, 0) == x) return input_of(product, 1);
@@ -120,7 +122,6 @@ class RotaryFinder {
   }
 
   const ir::Graph& graph_;
-  const Match match_;
 };
 
 /// The first half of each table, for every row of the batch; made once.

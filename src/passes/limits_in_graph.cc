@@ -2,7 +2,7 @@
 // fails instead of giving other values.
 #include <fmt/format.h>
 
-#include "ops/lower.h"
+#include "ops/onnx/lower.h"
 #include "passes/onnx_passes.h"
 #include "signature/limits.h"
 
@@ -23,7 +23,7 @@ class LimitNodes {
   LimitNodes(ir::Graph& graph, int opset)
       : graph_(graph), dims_(dims_of(graph)), lower_(graph, dims_, {.opset = opset}) {
     for (const ir::ValueId id : graph.inputs)
-      lower_.numbers().learn_sizes(id, graph.value(id).tensor().shape);
+      lower_.sources().learn_sizes(id, graph.value(id).tensor().shape);
   }
 
   void run() {
@@ -93,7 +93,7 @@ class LimitNodes {
 
   ir::Graph& graph_;
   shape::Dims dims_;
-  ops::Lower lower_;
+  ops::onnx::Lower lower_;
   ops::Values zeros_;
 };
 

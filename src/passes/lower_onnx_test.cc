@@ -1,6 +1,4 @@
 // Captured graphs in ONNX's operators: how sizes are found, and what is refused.
-#include "passes/lower_onnx.h"
-
 #include <doctest/doctest.h>
 
 #include "ir/text.h"

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "passes/fuse.h"
-#include "passes/lower_onnx.h"
+#include "passes/lower.h"
 #include "passes/onnx_passes.h"
 #include "passes/rewrite.h"
 
@@ -38,7 +38,7 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings) {
   if (settings.optimize) {
     for (const Pass& pass : kBefore) pass.run(source);
   }
-  ir::Graph lowered = lower_to_onnx(source, {.opset = settings.opset});
+  ir::Graph lowered = lower_to(OnnxTarget{.opset = settings.opset}, source);
   if (settings.keep_weights) use_gemm_for_all_weights(lowered);
   if (settings.optimize) {
     for (const Pass& pass : kAfter) {

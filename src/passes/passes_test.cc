@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "ir/text.h"
+#include "ir/verify.h"
 #include "passes/fuse.h"
+#include "passes/lower.h"
 #include "passes/onnx_passes.h"
 #include "passes/onnx_pipeline.h"
 #include "passes/rewrite.h"
@@ -221,6 +223,37 @@ TEST_CASE("every pass says why it runs") {
       CHECK(!pass.name.empty());
       CHECK(pass.why.size() > 20);
     }
+  }
+}
+
+TEST_CASE("a norm written by hand is left alone where the number is added twice over") {
+  std::string text(kNorm);
+  const std::size_t at = text.find("other=1e-06");
+  REQUIRE(at != std::string::npos);
+  text.insert(at + std::string_view("other=1e-06").size(), ", alpha=2");
+  CHECK(after(fuse_rms_norm, text).find("rms_norm") == std::string::npos);
+}
+
+TEST_CASE("a fusion says where it was applied") {
+  ir::Graph graph = ir::parse_graph(std::string(kNorm));
+  const auto fired = fuse(graph, ops::fusions::rms_norm());
+  REQUIRE(fired.size() == 1);
+  CHECK(fired[0].name == "norm by the root mean square, times a weight");
+}
+
+TEST_CASE("the program is a right one after each pass of the pipeline") {
+  ir::Graph graph = ir::parse_graph(std::string(kNorm));
+  for (const Pass& pass : before_lowering()) {
+    CAPTURE(pass.name);
+    pass.run(graph);
+    CHECK_NOTHROW(ir::verify(graph));
+  }
+  graph = lower_to(OnnxTarget{}, graph);
+  CHECK_NOTHROW(ir::verify(graph));
+  for (const Pass& pass : after_lowering()) {
+    CAPTURE(pass.name);
+    pass.run(graph);
+    CHECK_NOTHROW(ir::verify(graph));
   }
 }
 

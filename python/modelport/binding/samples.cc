@@ -5,7 +5,7 @@
 
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
-#include "ops/sample.h"
+#include "ops/table/sample.h"
 
 namespace modelport::binding {
 
@@ -64,8 +64,9 @@ void bind_samples(py::module_& module) {
   });
   module.def("onnx_cell", [](const std::string& name) {
     const ops::OpDef* op = ops::find_op(name);
-    return py::make_tuple(op != nullptr && op->onnx.filled(),
-                          op == nullptr ? std::string() : std::string(op->onnx.reason));
+    const auto* refused = op == nullptr ? nullptr : std::get_if<ops::Refuse>(&op->onnx);
+    return py::make_tuple(op != nullptr && ops::is_filled(op->onnx),
+                          refused == nullptr ? std::string() : std::string(refused->reason));
   });
   module.def("sample_programs", [](const std::string& name) {
     const ops::OpDef* op = ops::find_op(name);

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "backends/pt2/program_reader.h"
-#include "backends/pt2/views.h"
+#include "ops/table/op.h"
 
 namespace modelport::pt2 {
 namespace {
@@ -112,14 +112,14 @@ void ProgramReader::read_node(const Json& node) {
 
 void ProgramReader::read_operator(std::string_view target, const Json& node) {
   std::string op = op_name(target);
-  const std::string_view base = base_name(op);
+  const std::string_view base = ops::base_name(op);
   const bool aten = op.starts_with("aten.");
   if (aten &&
       (std::ranges::binary_search(kTests, base) || std::ranges::binary_search(kSizes, base)))
     return;
   const ir::PlaceId place = place_of(node.at("metadata"));
   std::vector<ir::NamedArg> args = arguments(op, node.at("inputs"), place);
-  if (aten && writes_in_place(op) && read_in_place(op, args, node, place)) return;
+  if (aten && ops::writes_in_place(op) && read_in_place(op, args, node, place)) return;
   add_node(std::move(op), std::move(args), node, place);
 }
 
@@ -162,7 +162,7 @@ void ProgramReader::add_node(std::string op, std::vector<ir::NamedArg> args, con
     return unsupported("the operator " + op + ", which gives nothing", place);
   const ir::ValueId* viewed = nullptr;
   ir::ValueId memory;
-  if (may_share_memory(op) && !args.empty()) viewed = args[0].arg.get<ir::ValueId>();
+  if (ops::may_share_memory(op) && !args.empty()) viewed = args[0].arg.get<ir::ValueId>();
   if (viewed != nullptr) {
     const auto known = memory_.find(viewed->index);
     memory = known == memory_.end() ? *viewed : known->second;
@@ -185,7 +185,10 @@ bool ProgramReader::read_in_place(std::string op, std::vector<ir::NamedArg> args
   const std::vector<std::string> names = result_names(node.at("outputs"));
   if (self == nullptr || names.size() != 1) return false;
   const ir::ValueId old = *self;
-  if (op == "aten.detach_") {
+  std::string functional = op;
+  const std::string_view base = ops::base_name(op);
+  functional.erase(static_cast<std::size_t>(base.data() + base.size() - 1 - op.data()), 1);
+  if (ops::handling_of(functional) == ops::Handling::identity) {
     define(names[0], old);
     return true;
   }
@@ -207,10 +210,8 @@ bool ProgramReader::read_in_place(std::string op, std::vector<ir::NamedArg> args
     return true;
   }
   const bool is_weight = written.origin == ir::Origin::weight;
-  const std::string_view base = base_name(op);
-  op.erase(static_cast<std::size_t>(base.data() + base.size() - 1 - op.data()), 1);
   const ir::NodeId id =
-      graph.add_node(std::move(op), std::move(args), {graph.value(old).type}, place);
+      graph.add_node(std::move(functional), std::move(args), {graph.value(old).type}, place);
   const ir::ValueId result = graph.node(id).results[0];
   for (auto& [name, arg] : scope_) {
     if (const ir::ValueId* bound = arg.get<ir::ValueId>(); bound != nullptr && *bound == old)

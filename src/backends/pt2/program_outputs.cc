@@ -6,8 +6,8 @@
 
 #include "backends/pt2/origin.h"
 #include "backends/pt2/program_writer.h"
-#include "backends/pt2/views.h"
 #include "base/error.h"
+#include "ops/table/op.h"
 
 namespace modelport::pt2 {
 namespace {
@@ -21,7 +21,7 @@ void append_item(std::string& list, std::string_view item) {
 ir::ValueId memory_of(const ir::Graph& graph, ir::ValueId id) {
   while (graph.value(id).origin == ir::Origin::node) {
     const ir::Node& node = graph.node(graph.value(id).producer);
-    const bool view = may_share_memory(node.op) && !node.args.empty();
+    const bool view = ops::may_share_memory(node.op) && !node.args.empty();
     const ir::ValueId* first = view ? node.args[0].arg.get<ir::ValueId>() : nullptr;
     if (first == nullptr) break;
     id = *first;

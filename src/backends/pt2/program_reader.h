@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "ir/graph.h"
-#include "ops/schema.h"
+#include "ops/table/schema.h"
 #include "signature/signature.h"
 
 namespace modelport::pt2 {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "backends/pt2/torch_numbers.h"
-#include "backends/pt2/views.h"
 #include "base/error.h"
+#include "ops/table/op.h"
 
 namespace modelport::pt2 {
 namespace {
@@ -121,7 +121,7 @@ void ProgramWriter::add_node(const ir::Node& node) {
   NodeText text;
   text.target = target;
   append_inputs(text, node, schema);
-  text.name = text_.names().fresh(base_name(node.op));
+  text.name = text_.names().fresh(ops::base_name(node.op));
   append_outputs(text, node, schema);
   text.metadata = metadata(node.place);
   text_.add(text);

@@ -10,7 +10,7 @@
 #include "backends/pt2/sym_nodes.h"
 #include "backends/pt2/symbols.h"
 #include "backends/pt2/writer.h"
-#include "ops/schema.h"
+#include "ops/table/schema.h"
 
 namespace modelport::pt2 {
 

@@ -84,35 +84,18 @@ void SymOperand::append_item(std::string& out) const {
   }
 }
 
-void SymNodes::learn_size(const std::string& tensor, std::int64_t axis, const shape::Int& size) {
-  if (size.is_constant()) return;
-  if (const auto symbol = size.as_symbol()) {
-    // A size on its own beats one that has to be solved for.
-    Source& source = sources_[std::string(*symbol)];
-    if (source.tensor.empty() || !source.size.as_symbol()) source = {tensor, axis, size};
-    return;
-  }
-  std::set<std::string, std::less<>> symbols;
-  shape::collect_symbols(size, symbols);
-  for (const std::string& symbol : symbols) {
-    if (sources_.contains(symbol) || known_.contains(symbol) || !shape::linear_in(size, symbol))
-      continue;
-    sources_.emplace(symbol, Source{tensor, axis, size});
-  }
-}
-
 void SymNodes::learn_sizes(const std::string& tensor, const std::vector<shape::Int>& shape) {
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    learn_size(tensor, static_cast<std::int64_t>(axis), shape[axis]);
-  }
+  sources_.learn_sizes(tensor, shape);
 }
 
 void SymNodes::learn_number(const SymExpr& symbol, const std::string& name) {
-  known_.insert_or_assign(key_of(symbol), SymOperand{symbol, name});
+  const std::string key = key_of(symbol);
+  sources_.learn_number(key);
+  known_.insert_or_assign(key, SymOperand{symbol, name});
 }
 
 bool SymNodes::knows(const SymExpr& x) const {
-  if (x.op == SymOp::symbol) return known_.contains(x.name) || sources_.contains(x.name);
+  if (x.op == SymOp::symbol) return sources_.knows(x.name);
   return std::ranges::all_of(x.args, [&](const SymExpr& arg) { return knows(arg); });
 }
 
@@ -135,18 +118,18 @@ SymOperand SymNodes::operand(const SymExpr& x) {
 }
 
 SymOperand SymNodes::symbol(const SymExpr& x) {
-  const auto source = sources_.find(x.name);
-  if (source == sources_.end() || !solving_.insert(x.name).second) {
+  const auto* source = sources_.find(x.name);
+  if (source == nullptr || !solving_.insert(x.name).second) {
     throw InternalError(fmt::format("symbol {} is used before anything has its size", x.name));
   }
-  SymOperand result = solve(x, source->second);
+  SymOperand result = solve(x, *source);
   solving_.erase(x.name);
   return result;
 }
 
 /// The symbol from the size of an axis that is linear in it.
-SymOperand SymNodes::solve(const SymExpr& symbol, const Source& source) {
-  if (source.size.as_symbol()) return read_size(source.tensor, source.axis, symbol);
+SymOperand SymNodes::solve(const SymExpr& symbol, const Sources::Source& source) {
+  if (source.alone()) return read_size(source.tensor, source.axis, symbol);
   const shape::Linear linear = shape::linear_in(source.size, symbol.name).value();
   const SymKinds& kinds = symbols_.kinds();
   const SymOperand size = read_size(source.tensor, source.axis, to_tree(source.size, kinds));
@@ -295,9 +278,8 @@ void SymNodes::require_size(const std::string& tensor, std::int64_t axis, const 
   shape::collect_symbols(size, symbols);
   const bool torch_checks = symbols.size() < 2;
   const bool solved_from_it = std::ranges::any_of(symbols, [&](const std::string& symbol) {
-    const auto source = sources_.find(symbol);
-    return source != sources_.end() && source->second.tensor == tensor &&
-           source->second.axis == axis;
+    const auto* source = sources_.find(symbol);
+    return source != nullptr && source->tensor == tensor && source->axis == axis;
   });
   if (torch_checks || solved_from_it) return;
   const SymExpr tree = to_tree(size, symbols_.kinds());

@@ -9,6 +9,7 @@
 
 #include "backends/pt2/graph_text.h"
 #include "backends/pt2/symbols.h"
+#include "ops/emit/size_sources.h"
 
 namespace modelport::pt2 {
 
@@ -45,17 +46,12 @@ class SymNodes {
                     const std::string& message);
 
  private:
-  struct Source {
-    std::string tensor;
-    std::int64_t axis = 0;
-    shape::Int size;  // of that axis, linear in the symbol
-  };
+  using Sources = ops::emit::SizeSources<std::string>;
   struct Hash {
     std::size_t operator()(const shape::Int& x) const { return x.hash(); }
   };
-  void learn_size(const std::string& tensor, std::int64_t axis, const shape::Int& size);
   SymOperand symbol(const SymExpr& x);
-  SymOperand solve(const SymExpr& symbol, const Source& source);
+  SymOperand solve(const SymExpr& symbol, const Sources::Source& source);
   SymOperand fold(const SymExpr& x);
   SymOperand rounded(const SymExpr& x);
   SymOperand through_tensor(const SymExpr& x);
@@ -65,7 +61,7 @@ class SymNodes {
 
   GraphText& graph_;
   Symbols& symbols_;
-  std::unordered_map<std::string, Source> sources_;
+  Sources sources_;
   std::unordered_map<std::string, SymOperand> known_;                // by key of the tree
   std::unordered_map<shape::Int, SymOperand, Hash> known_integers_;  // the same, found faster
   std::unordered_set<std::string> solving_;

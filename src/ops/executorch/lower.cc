@@ -1,0 +1,100 @@
+// Rows as kernels: every parameter of the functional schema in its order, defaults filled in.
+#include "ops/executorch/lower.h"
+
+#include <fmt/format.h>
+
+#include "ops/executorch/kernels.h"
+#include "ops/rules/rules.h"
+
+namespace modelport::ops::executorch {
+namespace {
+
+constexpr std::string_view kUndecided =
+    "no kernel of the runtime goes by its name, and its row says nothing else";
+
+/// "aten::add.out" as an operator of our IR.
+std::string node_name(std::string_view kernel) {
+  const std::size_t colons = kernel.find("::");
+  return fmt::format("et.{}.{}", kernel.substr(0, colons), kernel.substr(colons + 2));
+}
+
+/// What a kernel finds in the tensor that it writes to, and does not take: its dtype and memory.
+bool is_told_by_out(const Schema& schema, const Parameter& parameter) {
+  if (schema.find("layout") == nullptr) return false;
+  return parameter.name == "dtype" || parameter.name == "layout" || parameter.name == "device" ||
+         parameter.name == "pin_memory";
+}
+
+}  // namespace
+
+Lower::Lower(ir::Graph& graph, shape::Dims& dims)
+    : Emitter(graph, dims,
+              {.name = "executorch",
+               .ways_out = {"export to onnx or pt2", "add a cell: docs/adding-an-operator.md"}}) {}
+
+std::string_view Lower::refusal(const OpDef& op) const {
+  if (const auto* refused = std::get_if<Refuse>(&op.executorch)) return refused->reason;
+  if (is_filled(op.executorch) || !kernel_of(op).empty()) return {};
+  return kUndecided;
+}
+
+Values Lower::lower_row(const OpDef& op) {
+  if (!is_filled(op.executorch)) {
+    const std::string_view name = kernel_of(op);
+    if (name.empty()) refuse(kUndecided);
+    return kernel_with_own_operands(name);
+  }
+  return lower_by(op.executorch, *this,
+                  [&](std::string_view name) { return kernel_with_own_operands(name); });
+}
+
+Values Lower::kernel(std::string_view name, std::vector<ir::NamedArg> args) {
+  if (!is_registered(name))
+    throw InternalError(fmt::format("{} is no kernel of ExecuTorch's runtime", name));
+  const ir::NodeId node = graph().add_node(node_name(name), std::move(args),
+                                           {results().begin(), results().end()}, place());
+  return graph().node(node).results;
+}
+
+Values Lower::kernel_with_own_operands(std::string_view name) {
+  for (const ir::Type& type : results()) {
+    const auto* tensor = std::get_if<ir::TensorType>(&type);
+    if (tensor != nullptr && is_complex(tensor->dtype)) refuse("no rule for complex numbers");
+  }
+  const Schema& schema = schema_of(call().op());
+  std::vector<ir::NamedArg> args;
+  for (const Parameter& parameter : schema.parameters) {
+    if (is_told_by_out(schema, parameter)) continue;
+    const ir::Arg& own = call().arg(parameter.name);
+    const bool number = parameter.type == "Tensor" && !own.is_none() && !own.get<Value>();
+    args.push_back({parameter.name, number ? as_tensor(own) : own});
+  }
+  return kernel(name, std::move(args));
+}
+
+/// Torch lets a number stand for a tensor and gives it the type of the tensors beside it, unless it
+/// is of a higher kind (bool, integer, real).
+ir::Arg Lower::as_tensor(const ir::Arg& number) {
+  const bool truth = number.get<bool>() || number.get<shape::Bool>();
+  const bool integer = number.get<Int>() != nullptr;
+  Dtype dtype = truth ? Dtype::boolean : integer ? Dtype::i64 : Dtype::f32;
+  for (const Parameter& parameter : schema_of(call().op()).parameters) {
+    const Value other = parameter.type == "Tensor" ? tensor(parameter.name) : kNoValue;
+    if (other == kNoValue) continue;
+    const Dtype beside = this->dtype(other);
+    if (is_floating(beside) || truth || (integer && beside != Dtype::boolean)) dtype = beside;
+  }
+  if (const bool* plain = number.get<bool>()) return {this->number(std::int64_t{*plain}, dtype)};
+  if (const double* plain = number.get<double>()) return {this->number(*plain, dtype)};
+  if (const Int* plain = number.get<Int>(); plain != nullptr && plain->constant())
+    return {this->number(*plain->constant(), dtype)};
+  return {call("aten.scalar_tensor", {number}, {{"dtype", dtype}})};
+}
+
+Value Lower::add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) {
+  const ir::NodeId node =
+      graph().add_node("et.constant", std::move(contents), {std::move(type)}, place());
+  return graph().node(node).results[0];
+}
+
+}  // namespace modelport::ops::executorch

@@ -1,0 +1,28 @@
+// Builds calls of ExecuTorch's kernels in our own IR: a node `et.aten.add.out` for each, with the
+// arguments of the functional schema. The tensors that a kernel writes to are the node's results;
+// sizes stay symbolic, the writer computes them.
+#pragma once
+
+#include "ops/emit/emitter.h"
+
+namespace modelport::ops::executorch {
+
+class Lower : public emit::Emitter {
+ public:
+  Lower(ir::Graph& graph, shape::Dims& dims);
+
+  std::string_view refusal(const OpDef& op) const override;
+
+  /// A kernel by its full name ("aten::add.out") with these arguments, and the results of the call.
+  Values kernel(std::string_view name, std::vector<ir::NamedArg> args);
+
+ protected:
+  Values lower_row(const OpDef& op) override;
+  Value add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) override;
+
+ private:
+  Values kernel_with_own_operands(std::string_view name);
+  ir::Arg as_tensor(const ir::Arg& number);
+};
+
+}  // namespace modelport::ops::executorch

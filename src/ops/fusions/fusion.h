@@ -1,0 +1,26 @@
+// Fusions: what models write with many operators and one row has. Adding one is adding a row here.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/fusions/pattern.h"
+
+namespace modelport::ops::fusions {
+
+struct Fusion {
+  std::string_view name;
+  std::string pattern;  // the node that is replaced is the outermost operator
+  bool (*guard)(const Found& found);
+  std::string_view op;  // that takes its place
+  std::vector<ir::NamedArg> (*args)(const Found& found, const ir::Node& replaced);
+};
+
+/// x * rsqrt(mean(x^2) + eps) * weight -> rms_norm
+std::span<const Fusion> rms_norm();
+/// Keys and values repeated for each group of query heads -> attention that repeats them itself
+std::span<const Fusion> grouped_attention();
+
+}  // namespace modelport::ops::fusions

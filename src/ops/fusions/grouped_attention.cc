@@ -1,0 +1,62 @@
+// Models with fewer key heads than query heads repeat keys and values before they attend. Attention
+// operators do that themselves, without the copy.
+#include "ops/fusions/fusion.h"
+
+namespace modelport::ops::fusions {
+namespace {
+
+/// reshape(expand(unsqueeze(heads, 2), [b, h, times, s, d]), [b, h * times, s, d])
+std::string repeated(std::string_view what) {
+  const std::string name(what);
+  const std::string grown =
+      "self=" + name + "_grown@aten.expand(size=_, self=~aten.unsqueeze(self=" + name + ", dim=2))";
+  return "{" + name + "_joined@aten.reshape(shape=_, " + grown + ") | " + name +
+         "_joined@aten.view(size=_, " + grown + ")}";
+}
+
+/// How often each head is repeated; nothing where something else happens.
+std::optional<shape::Int> times(const Found& found, const std::string& what) {
+  if (!found.is_value(what)) return std::nullopt;
+  const auto& from = found.type(what).shape;
+  const auto& between = found.type(what + "_grown").shape;
+  if (from.size() != 4) return std::nullopt;
+  const std::vector<shape::Int> wanted{from[0], from[1], between[2], from[2], from[3]};
+  const std::vector<shape::Int> joined{from[0], from[1] * between[2], from[2], from[3]};
+  if (between != wanted || found.type(what + "_joined").shape != joined) return std::nullopt;
+  return between[2];
+}
+
+bool both_repeated(const Found& found) {
+  const auto keys = times(found, "keys");
+  const auto values = times(found, "values");
+  return keys && values && *keys == *values;
+}
+
+std::vector<ir::NamedArg> grouped_args(const Found& found, const ir::Node& attention) {
+  std::vector<ir::NamedArg> args;
+  for (const ir::NamedArg& named : attention.args) {
+    if (named.name == "enable_gqa") continue;
+    const ir::Arg& arg = named.name == "key"     ? found.arg("keys")
+                         : named.name == "value" ? found.arg("values")
+                                                 : named.arg;
+    args.push_back({named.name, arg});
+  }
+  args.push_back({"enable_gqa", {true}});
+  return args;
+}
+
+}  // namespace
+
+std::span<const Fusion> grouped_attention() {
+  static const std::vector<Fusion> rows{
+      {.name = "attention on repeated heads",
+       .pattern = "aten.scaled_dot_product_attention(key=" + repeated("keys") +
+                  ", value=" + repeated("values") + ", enable_gqa=False, ...)",
+       .guard = both_repeated,
+       .op = "aten.scaled_dot_product_attention",
+       .args = grouped_args},
+  };
+  return rows;
+}
+
+}  // namespace modelport::ops::fusions

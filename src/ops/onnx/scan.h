@@ -1,0 +1,15 @@
+// ONNX cells of running sums, products and extremes.
+#pragma once
+
+#include "ops/onnx/lower.h"
+
+namespace modelport::ops::onnx {
+
+Values cummax(Lower& l);
+Values cummin(Lower& l);
+Values cumprod(Lower& l);
+Values cumsum(Lower& l);
+Values cumulative_trapezoid(Lower& l);
+Values logcumsumexp(Lower& l);
+
+}  // namespace modelport::ops::onnx

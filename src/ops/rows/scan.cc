@@ -1,0 +1,76 @@
+// Running sums, products and extremes along an axis.
+#include "ops/onnx/scan.h"
+
+#include <array>
+
+#include "ops/rules/axes.h"
+#include "ops/rules/rules.h"
+#include "ops/table/families.h"
+
+namespace modelport::ops {
+namespace {
+
+Results running_sum(Call& call) {
+  const ir::TensorType& self = call.tensor("self");
+  axis_of(call, "dim", call.rank("self"));
+  const bool whole = is_integral(self.dtype) || self.dtype == Dtype::boolean;
+  return one(call.dtype("dtype").value_or(whole ? Dtype::i64 : self.dtype), self.shape);
+}
+
+Results running_extreme(Call& call) {
+  const ir::TensorType& self = call.tensor("self");
+  axis_of(call, "dim", call.rank("self"));
+  return {self, ir::TensorType{Dtype::i64, self.shape}};
+}
+
+Results cumulative_trapezoid(Call& call) {
+  ir::TensorType type = call.tensor("y");
+  const auto axis = static_cast<std::size_t>(axis_of(call, "dim", call.rank("y")));
+  type.dtype = to_floating(type.dtype);
+  type.shape[axis] -= 1;
+  return {std::move(type)};
+}
+
+constexpr std::array kScanOps{
+    OpDef{.name = "aten.cummax",
+          .schema = "(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+          .infer = running_extreme,
+          .onnx = custom(onnx::cummax),
+          .samples =
+              "f32[a, b], 1; i32[a, b, c], -2; f32[], 0; f32[a, b, c], 0; i64[a], 0; bf16[a], 0"},
+    OpDef{.name = "aten.cummin",
+          .schema = "(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+          .infer = running_extreme,
+          .onnx = custom(onnx::cummin),
+          .samples =
+              "f32[a, b], 1; i32[a, b, c], -2; f32[], 0; f32[a, b, c], 0; i64[a], 0; bf16[a], 0"},
+    OpDef{.name = "aten.cumprod",
+          .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+          .infer = running_sum,
+          .onnx = custom(onnx::cumprod),
+          .samples = "f32[a, b], 1; i32[a, b, c], -2; bool[a], 0; f16[a], 0, dtype=f32; i64[], 0; "
+                     "f32[a, b, c], 0"},
+    OpDef{.name = "aten.cumsum",
+          .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+          .infer = running_sum,
+          .onnx = custom(onnx::cumsum),
+          .samples = "f32[a, b], 1; i32[a, b, c], -2; bool[a], 0; f16[a], 0, dtype=f32; i64[], 0; "
+                     "c64[a, b], 0; bf16[a, b], 1"},
+    OpDef{.name = "aten.cumulative_trapezoid.dx",
+          .schema = "(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+          .infer = cumulative_trapezoid,
+          .onnx = custom(onnx::cumulative_trapezoid),
+          .samples = "f32[a, b]; f64[a, b, c], dx=2, dim=0"},
+    OpDef{.name = "aten.logcumsumexp",
+          .schema = "(Tensor self, int dim) -> Tensor",
+          .infer = like_self,
+          .onnx = custom(onnx::logcumsumexp),
+          .samples = "f32[a, b], 1; f64[a, b, c], -2; f32[], 0"},
+};
+static_assert(first_bad_row(kScanOps).empty(), "unsorted, duplicate or half-filled row");
+
+}  // namespace
+
+std::span<const OpDef> scan_ops() { return kScanOps; }
+
+}  // namespace modelport::ops

@@ -1,0 +1,12 @@
+#include "passes/lower.h"
+
+#include "passes/lower_targets.h"
+
+namespace modelport::passes {
+
+ir::Graph lower_to(const Target& target, const ir::Graph& graph) {
+  if (const auto* onnx = std::get_if<OnnxTarget>(&target)) return lower_to_onnx(graph, onnx->opset);
+  return lower_to_executorch(graph);
+}
+
+}  // namespace modelport::passes

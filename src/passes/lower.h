@@ -1,0 +1,27 @@
+// A captured graph in the operators of a target: every node is replaced by what its row's cell
+// says.
+#pragma once
+
+#include <variant>
+
+#include "ir/graph.h"
+
+namespace modelport::passes {
+
+/// Nodes `onnx.Add`. Numbers among the outputs go. Conditions on data and assumptions become
+/// assumptions that a value is true; a buffer that is written to gets an output more. Complex
+/// inputs and outputs are pairs of reals.
+struct OnnxTarget {
+  int opset = 23;
+};
+/// Nodes `et.aten.add.out`: the kernel's name, the arguments of the functional schema. Numbers,
+/// conditions, assumptions and mutations stay what they are.
+struct ExecutorchTarget {};
+
+using Target = std::variant<OnnxTarget, ExecutorchTarget>;
+
+/// Inputs, weights and outputs keep their names and types. Throws ExportError with every operator
+/// that has no rule.
+ir::Graph lower_to(const Target& target, const ir::Graph& graph);
+
+}  // namespace modelport::passes

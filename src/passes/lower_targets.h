@@ -1,0 +1,11 @@
+// The parts of lower_to() that are one target's own.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace modelport::passes {
+
+ir::Graph lower_to_onnx(const ir::Graph& graph, int opset);
+ir::Graph lower_to_executorch(const ir::Graph& graph);
+
+}  // namespace modelport::passes
