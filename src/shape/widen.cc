@@ -101,20 +101,56 @@ class Widening {
                                [&](const std::string& name) { return names.contains(name); });
   }
 
+  /// Bounds of the symbols that are widened say by themselves how far the trial reaches.
   bool asked_what_the_first_did_not() const {
-    Dims reach = other_.dims;
-    reach.set_trial(false);
+    Dims reach;  // not a copy: equalities that the trial demanded are recorded there
+    for (const Dim& dim : other_.dims.all()) reach.declare(dim.name, dim.hint, dim.declared);
+    std::vector<Bool> answered;  // in both captures
     std::vector<Bool> unknown;
+    std::vector<std::size_t> recorded;  // guards of `reach` that are bounds, as far as they go
     for (const Guard& met : other_.dims.met()) {
       if (!is_about_sizes(met.condition, program_.dims)) continue;
-      if (holds(met.condition, other_.example).value_or(true) ||
-          contains(other_.known, !met.condition)) {
-        reach.settle(met.condition, {});
-      } else {
-        unknown.push_back(met.condition);
+      const bool known = holds(met.condition, other_.example).value_or(true) ||
+                         contains(other_.known, !met.condition);
+      const std::size_t before = reach.guards().size();
+      if (known || is_about_widened(met.condition)) reach.settle(met.condition, {});
+      (known ? answered : unknown).push_back(met.condition);
+      if (known) continue;
+      for (std::size_t i = before; i < reach.guards().size(); ++i) recorded.push_back(i);
+    }
+    const bool bounds_only = std::ranges::none_of(
+        recorded, [&](std::size_t i) { return reach.guards()[i].effect == Guard::Effect::kept; });
+    return std::ranges::any_of(unknown, [&](const Bool& one) {
+      return !(bounds_only && reach.decide(one)) && !follows(one, answered);
+    });
+  }
+
+  /// Whether a condition holds at all sizes near the trial's at which the others do: `n % 4 == 0`
+  /// where `(4 - n % 4) % 4 == 0`.
+  bool follows(const Bool& condition, const std::vector<Bool>& from) const {
+    constexpr std::int64_t kNear = 64;
+    for (const Dim& dim : other_.dims.all()) {
+      const auto at_first = other_.example.ints.find(dim.name);
+      if (dim.from_data || at_first == other_.example.ints.end() || at_first->second == dim.hint)
+        continue;
+      Values values = other_.dims.values();
+      const std::int64_t end =
+          dim.hint > dim.declared.hi - kNear ? dim.declared.hi : dim.hint + kNear;
+      for (std::int64_t size = std::max(dim.declared.lo, dim.hint - kNear); size <= end; ++size) {
+        values.ints[dim.name] = size;
+        const auto is_false = [&](const Bool& one) { return !holds(one, values).value_or(false); };
+        if (is_false(condition) && std::ranges::none_of(from, is_false)) return false;
       }
     }
-    return std::ranges::any_of(unknown, [&](const Bool& one) { return !reach.decide(one); });
+    return true;
+  }
+
+  bool is_about_widened(const Bool& condition) const {
+    Names names;
+    collect_symbols(condition, names);
+    return std::ranges::all_of(names, [&](const std::string& name) {
+      return std::ranges::find(other_.widened, name) != other_.widened.end();
+    });
   }
 
   void unite(const std::string& name) {

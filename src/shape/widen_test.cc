@@ -79,4 +79,33 @@ TEST_CASE("a condition on two sizes that holds in both captures is kept") {
   CHECK(example.guards[0].condition == small);
 }
 
+TEST_CASE("a trial that asks what the first capture did not come to ask widens nothing") {
+  Example example;  // n > 8 and n % 2 == 0: at 7 the second question is not asked
+  example.trial.settle(Bool::compare(Compare::eq, mod(Int::symbol("n"), 2), Int(0)), kLine);
+  example.dims = example.first.all();
+  const bool odd_at_first = example.first.hint(mod(Int::symbol("n"), 2)) == 1;
+  CHECK(odd_at_first);  // as at 9: what the trial asked holds in both
+  CHECK(widen({example.dims, example.guards},
+              {example.trial, {"n"}, example.first.met(), example.first.values()}));
+  CHECK(example.guards.size() == 1);
+
+  Example other;
+  other.trial.settle(Bool::compare(Compare::eq, mod(Int::symbol("n"), 3), Int(0)), kLine);
+  other.dims = other.first.all();
+  CHECK(!widen({other.dims, other.guards},
+               {other.trial, {"n"}, other.first.met(), other.first.values()}));
+  CHECK(other.dims[0].range.hi == 8);
+}
+
+TEST_CASE("a trial records conditions on data, which belong to its graph") {
+  Dims trial;
+  trial.declare("n", 9, {1, Range::kUnbounded});
+  const Int count = trial.fresh("u", 3, {});
+  trial.set_trial(true);
+  trial.settle(!at_most("n", 8), kLine);
+  CHECK(trial.guards().empty());
+  trial.settle(Bool::compare(Compare::le, count, Int::symbol("n")), kLine);
+  CHECK(trial.guards().size() == 1);
+}
+
 }  // namespace modelport::shape

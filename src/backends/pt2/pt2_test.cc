@@ -172,7 +172,7 @@ TEST_CASE("a tied weight is written once") {
 
 TEST_CASE("a symbolic number is computed once, before its first use") {
   const Json program = program_of(
-      "graph g(%x: f32[a, b])\n  where a in 1.. = 3, b in 1.. = 4\n{\n"
+      "graph g(%x: f32[a, b])\n  where a in 3.. = 3, b in 3.. = 4\n{\n"
       "  %1 = aten.zeros(size=[a*b + 1]) : f32[a*b + 1]\n"
       "  %2 = aten.ones(size=[2*a*b + 2, a*b]) : f32[2*a*b + 2, a*b]\n"
       "  return y = %1, z = %2\n}\n");
@@ -184,7 +184,7 @@ TEST_CASE("a symbolic number is computed once, before its first use") {
 
 TEST_CASE("a size that only a sum holds is solved for") {
   const Json program = program_of(
-      "graph g(%x: f32[a], %y: f32[2*b + a])\n  where a in 1.. = 3, b in 1.. = 4\n{\n"
+      "graph g(%x: f32[a], %y: f32[2*b + a])\n  where a in 3.. = 3, b in 3.. = 4\n{\n"
       "  %1 = aten.zeros(size=[b]) : f32[b]\n  return z = %1\n}\n");
   CHECK(targets_of(program) ==
         "torch.ops.aten.sym_size.int\ntorch.ops.aten.sym_size.int\n_operator.sub\n_operator."
@@ -192,9 +192,18 @@ TEST_CASE("a size that only a sum holds is solved for") {
         "torch.ops.aten.zeros.default\n");
 }
 
+TEST_CASE("a size of nothing is tested for, which torch's own ranges let through") {
+  const Json program = program_of(
+      "graph g(%x: f32[a])\n  where a in 1.. = 3\n{\n"
+      "  %1 = aten.relu(self=%x) : f32[a]\n  return z = %1\n}\n");
+  CHECK(targets_of(program) ==
+        "torch.ops.aten.sym_size.int\n_operator.ge\ntorch.ops.aten._assert_scalar.default\n"
+        "torch.ops.aten.relu.default\n");
+}
+
 TEST_CASE("a size may divide by a symbol") {
   const Json program = program_of(
-      "graph g(%x: f32[a, b])\n  where a in 1.. = 3, b in 1.. = 4\n{\n"
+      "graph g(%x: f32[a, b])\n  where a in 3.. = 3, b in 3.. = 4\n{\n"
       "  %1 = aten.zeros(size=[8*a//b, a//(b + 1)]) : f32[8*a//b, a//(b + 1)]\n  return z = "
       "%1\n}\n");
   CHECK(targets_of(program) ==
