@@ -12,9 +12,9 @@ import torch
 from transformers import PreTrainedModel, T5Config, T5ForConditionalGeneration
 
 import modelport
-from modelport.artifact import Artifact
+from modelport.artifacts.artifact import Artifact
 from modelport.cli import main
-from modelport.weightless import NeedsValues, WeightsOnDisk
+from modelport.lazy.checkpoint_model import NeedsValues, WeightsOnDisk
 
 
 @pytest.fixture(scope="module")

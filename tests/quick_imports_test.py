@@ -23,7 +23,7 @@ def run(script: str, *args: object, plain: bool = False) -> str:
 EXPORT = """
 import sys
 from modelport.cli import main
-from modelport.left_out import Shell
+from modelport.quick_imports.deferred import Shell
 code = main(["export", "onnx", *sys.argv[1:3], "--no-check"])
 print("left out:", *sorted(name for name, module in sys.modules.items() if isinstance(module, Shell)))
 print("imported:", *sorted({"sympy", "scipy", "torch.distributed.tensor"} & sys.modules.keys()))
@@ -51,7 +51,7 @@ def test_the_files_of_an_export_are_the_same(name: str, tmp_path: Path) -> None:
 
 
 ASKED_FOR = """
-from modelport.cli.quick_imports import import_quickly
+from modelport.quick_imports.command import import_quickly
 import_quickly()
 import sys
 import torch
@@ -76,7 +76,7 @@ torch._dynamo.reset()
 assert imported() == "all"
 """
 BY_IMPORT = """
-import modelport.left_out as left_out
+import modelport.quick_imports.deferred as left_out
 assert left_out.load() and not left_out.load()
 assert imported() == "kernels"
 from torch._dynamo.exc import Unsupported

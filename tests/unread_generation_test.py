@@ -14,11 +14,12 @@ import transformers as t
 from zoo import ROWS
 
 import modelport
-from modelport import OnnxConfig, OnnxExporter, on_disk
+from modelport import OnnxConfig, OnnxExporter
+from modelport.base.structure import flatten
 from modelport.generation.continuing import continuing
 from modelport.generation.watching import watch_generate
-from modelport.structure import flatten
-from modelport.weightless import WeightsOnDisk, open_model
+from modelport.lazy.checkpoint_model import WeightsOnDisk, open_model
+from modelport.weights import lazy as on_disk
 
 PROMPT = {
     "input_ids": torch.tensor([[5, 6, 7, 8, 9], [0, 10, 11, 12, 13]]),

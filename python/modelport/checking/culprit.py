@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..artifact import Artifact, further_outputs
-from ..eager_values import Pool, is_beneath, module_calls, operator_results
-from ..exporters.onnx_session import quiet_session, to_numpy
-from ..structure import flatten
-from ..tolerance import Tolerance
-from ..wrong_values import Step, is_index, is_telling, wrong_values
-from .session import Runner
+from ..artifacts.artifact import Artifact, further_outputs
+from ..base.structure import flatten
+from ..runtimes.onnxruntime import quiet_session, to_numpy
+from ..values.eager_values import Pool, is_beneath, module_calls, operator_results
+from ..values.tolerance import Tolerance
+from ..values.wrong_values import Step, is_index, is_telling, wrong_values
+from .runner import Runner
 
 
 def first_difference(

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from ..errors import problem
-from ..json_text import parse_json
-from ..model_locks import building_alone
-from ..structure import flatten
-from ..tolerance import same_values
+from ..base.errors import problem
+from ..base.json_text import parse_json
+from ..base.structure import flatten
+from ..models.locks import building_alone
+from ..values.tolerance import same_values
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def read_preprocessor(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
 
 def load_model(folder: str | os.PathLike[str], model_class: Any = None, dtype: torch.dtype | None = None) -> Any:
     """The model of a checkpoint folder with its weights; `model_class` is a class, or its name in transformers."""
-    from ..checkpoint import Checkpoint, find_class, read_config
+    from ..weights.checkpoint import Checkpoint, find_class, read_config
 
     folder = Path(folder)
     written = read_config(folder)

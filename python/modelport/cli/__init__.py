@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..errors import ExportError
-from ..printable import printable
+from ..base.errors import ExportError
+from ..base.printable import printable
 from .arguments import parser
 from .console import Console, Unsaid
 
@@ -64,7 +64,7 @@ def _done(argv: Sequence[str] | None, args: Any, console: Console) -> int:
         import traceback
 
         if argv is None and "modelport.cli.quick_imports" in sys.modules:
-            from .quick_imports import start_over
+            from ..quick_imports.command import start_over
 
             start_over(console)
         print(printable(traceback.format_exc()), end="", file=sys.stderr)
@@ -76,7 +76,7 @@ def _of_system(error: OSError) -> ExportError:
     """What the system refused, in our words."""
     import errno
 
-    from ..errors import problem
+    from ..base.errors import problem
 
     name = f"{error.filename}: " if error.filename else ""
     ways = {

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..artifact import Artifact
-from ..errors import ExportError
-from ..printable import python_text, shell_quote
-from ..staging import Staging
+from ..artifacts.artifact import Artifact
+from ..artifacts.staging import Staging
+from ..base.errors import ExportError
+from ..base.printable import python_text, shell_quote
 from .companions import copy_companions, write_contract
 from .console import Console
 from .inspect_artifact import limit_lines, linked_text, size_text

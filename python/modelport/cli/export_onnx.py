@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..artifact import Artifact
-from ..errors import problem
-from ..printable import printable
-from ..staging import Staging
+from ..artifacts.artifact import Artifact
+from ..artifacts.staging import Staging
+from ..base.errors import problem
+from ..base.printable import printable
+from ..quick_imports.command import import_quickly
 from . import export_generation
 from .companions import copy_companions, write_contract
 from .console import Console, note_code, say
 from .inspect_artifact import limit_lines, linked_text, size_text
 from .interrupt import interruptible
-from .quick_imports import import_quickly
 
 
 def run(args: Any, console: Console) -> bool:
@@ -85,7 +85,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
     with console.stage("import"):
         if not args.trust_remote_code:  # which may use whatever it likes
             import_quickly()
-        from ..checking.session import needs_onnxruntime
+        from ..checking.runner import needs_onnxruntime
         from ..exporters.configs import OnnxConfig
         from ..exporters.onnx import checked_opset
         from .loading import Loading

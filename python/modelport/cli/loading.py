@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-from .. import on_disk
-from ..capturing import capture
+from ..base.dtypes import float_dtype
+from ..base.errors import ExportError, problem
+from ..capturing.capturing import capture
 from ..checking.eager import load_model, quiet_transformers, read_preprocessor
-from ..checkpoint import Checkpoint, read_config
-from ..dtypes import float_dtype
-from ..errors import ExportError, problem
 from ..exporters.onnx import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
 from ..inputs import example_inputs, model_class
-from ..remote_code import code_files, refuse_code
-from ..weightless import open_model
+from ..lazy.checkpoint_model import open_model
+from ..weights import lazy as on_disk
+from ..weights.checkpoint import Checkpoint, read_config
+from ..weights.remote_code import code_files, refuse_code
 
 
 class Loading:

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..errors import ExportError
+from ..base.errors import ExportError
+from ..base.structure import flatten, unflatten
 from ..exporters.onnx import PartExport
 from ..generation.components import Part
 from ..generation.continuing import STEPS, Example
@@ -28,7 +29,6 @@ from ..generation.multimodal import decoder_part, for_any_number
 from ..generation.prompts import generous
 from ..generation.roles import Roles, alike, placed, roles_in, rows_for, stretched
 from ..generation.watching import Call
-from ..structure import flatten, unflatten
 from .own_parts import refuse_other_values
 from .transformers_js import KINDS_OF_POSITION
 

@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from .. import core, on_disk
-from ..artifact import further_outputs
-from ..captured import Captured
-from ..capturing import capture
-from ..dtypes import float_dtype, short_name
-from ..errors import problem
-from ..limits import CallLimits, Limits, check_frozen
-from ..staging import Staging
-from ..structure import flatten
-from ..unfilled import CapturedUnfilled, Streams
-from ..weightless import CapturedOnDisk, WeightsOnDisk, open_model
+from ..artifacts.artifact import further_outputs
+from ..artifacts.limits import CallLimits, Limits, check_frozen
+from ..artifacts.staging import Staging
+from ..base import core
+from ..base.dtypes import float_dtype, short_name
+from ..base.errors import problem
+from ..base.structure import flatten
+from ..capturing.captured import Captured
+from ..capturing.capturing import capture
+from ..lazy.captured import CapturedUnfilled, Streams
+from ..lazy.checkpoint_model import CapturedOnDisk, WeightsOnDisk, open_model
+from ..runtimes.onnxruntime import quiet_session, run_session, shape_of, to_numpy
+from ..weights import lazy as on_disk
 from .base import HfExporter, config_of_part
 from .configs import OnnxConfig
 from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, output_names
-from .onnx_session import quiet_session, run_session, shape_of, to_numpy
 from .patches import apply_patches
 from .prepare import config_flags, in_dtype, prepare_for_export
 

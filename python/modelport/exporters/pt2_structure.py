@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..printable import one_line
-from ..structure import flatten
+from ..base.printable import one_line
+from ..base.structure import flatten
 
 _LONGEST = 200  # characters of a message that a file may fill
 

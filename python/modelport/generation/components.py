@@ -13,11 +13,11 @@ import torch
 from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES
 
-from ..capturing import refuse_training
-from ..errors import ExportError, problem
-from ..model_locks import only_user
-from ..staging import Staging
-from ..structure import flatten, unflatten
+from ..artifacts.staging import Staging
+from ..base.errors import ExportError, problem
+from ..base.structure import flatten, unflatten
+from ..capturing.capturing import refuse_training
+from ..models.locks import only_user
 from .caches import masks_know_the_past
 from .continuing import CALLS, PAST, STATE, Example, continuing, without_flags
 from .encoder_decoder import (
@@ -86,8 +86,8 @@ def components_for_generation(
 
 
 def _components(model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any) -> Components:
+    from .lazy_decoder import unread_decoder
     from .multimodal import multimodal_components  # these make parts as this module has them
-    from .unread import unread_decoder
 
     unread = unread_decoder(model, inputs, export, generation_config)
     if unread is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..structure import flatten
+from ..base.structure import flatten
 from .components import Part
 from .cutting import Cut
 from .features import InMerge

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..errors import ExportError, problem
-from ..structure import flatten
+from ..base.errors import ExportError, problem
+from ..base.structure import flatten
 from .components import Export, Part
 from .continuing import BATCH, SEQUENCE, STEPS, Example, continuing
 from .cutting import Cut, DoesNotRun

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..structure import flatten
+from ..base.structure import flatten
 from .components import Part
 from .cutting import Cut, DoesNotRun
 from .encoders import encoder_name, encoder_part

@@ -13,7 +13,7 @@ import torch
 from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES
 
-from ..errors import problem
+from ..base.errors import problem
 from .caches import keep_whole_past, keep_windows
 
 Call = dict[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..structure import flatten, unflatten
+from ..base.structure import flatten, unflatten
 from .keeping import Kept, Store
 
 Path = tuple[str | int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..errors import problem
+from ..base.errors import problem
 from .folder import Folder, open_folder
 
 __all__ = ["load", "open_folder"]
@@ -21,7 +21,7 @@ def load(folder: str | os.PathLike[str], *, threads: int | None = None, **sessio
 
 
 def open_model(folder: Folder, *, threads: int | None = None, **session_options: Any) -> Any:
-    from ..checking.session import needs_onnxruntime
+    from ..checking.runner import needs_onnxruntime
     from .classes import generating_class
 
     needs_onnxruntime()

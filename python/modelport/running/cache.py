@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 
-from ..errors import problem
+from ..base.errors import problem
 from .session import Slot, to_tensor, to_value
 
 _NAME = re.compile(

@@ -10,7 +10,7 @@ import torch
 from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.generation.utils import ALL_CACHE_NAMES
 
-from ..errors import problem
+from ..base.errors import problem
 from .cache import Kept, SessionCache
 from .inputs import Call
 from .session import Session, Slot, to_tensor, to_value

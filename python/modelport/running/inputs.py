@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..errors import problem
+from ..base.errors import problem
 from .session import Slot
 
 # Inputs of which an encoder-decoder has two: the decoder's are called so in its file, and decoder_... in Python.

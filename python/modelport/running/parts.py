@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..errors import problem
+from ..base.errors import problem
 from .decoder import Decoder, parts_of
 from .features import Encoders
 from .folder import Folder

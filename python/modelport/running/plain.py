@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from ..errors import problem
-from ..limits import check_frozen
+from ..artifacts.limits import check_frozen
+from ..base.errors import problem
 from .classes import cannot_generate
 from .inputs import fitted
 from .outputs import Outputs

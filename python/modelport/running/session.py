@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..artifact import Artifact
-from ..errors import ExportError, problem
-from ..exporters.onnx_session import session_with_outputs, shape_of
-from ..limits import CallLimits
+from ..artifacts.artifact import Artifact
+from ..artifacts.limits import CallLimits
+from ..base.errors import ExportError, problem
+from ..runtimes.onnxruntime import session_with_outputs, shape_of
 
 DTYPES = {
     "tensor(float)": torch.float32,

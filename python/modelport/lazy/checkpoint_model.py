@@ -1,0 +1,375 @@
+"""Capture from a checkpoint folder: the model is built from its configuration, its weights stay in their files.
+
+The weights are mapped, not read: they are CPU tensors like any other, so the model's code sees nothing unusual, and a
+capture computes only shapes with them. A weight that is stored in another form (experts one by one, another dtype) gets
+memory without contents, which is filled when values are asked for."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..base.core import is_recording
+from ..base.dtypes import CONVERTIBLE
+from ..base.errors import ExportError, problem
+from ..base.place import model_line
+from ..capturing.captured import Captured
+from ..models.locks import building_alone
+from ..quick_imports import deferred as left_out
+from ..symbolic.replaced_attributes import replaced
+from ..weights import lazy as on_disk
+from ..weights.checkpoint import Checkpoint, StoredTensor, find_class, read_class_config, read_config, unfilled_like
+from ..weights.weight_names import Source, bind
+from .captured import CapturedUnfilled, Streams
+
+
+class NeedsValues(Exception):
+    """A checkpoint, or an export of it, that needs more than headers."""
+
+
+def capture_folder(
+    path: str | os.PathLike[str], inputs: Any, *, model_class: Any = None, dtype: Any = None, **options: Any
+) -> CapturedOnDisk:
+    """`capture` of the model in a folder without reading its weights; what cannot be done so reads them and says so."""
+    from ..capturing.capturing import capture
+
+    folder = Path(path)
+    opening = _Opening(folder, model_class, dtype)
+    try:
+        weights = opening.weights()
+        with weights.unread():
+            captured = capture(weights.model, inputs, **options)
+    except Exception as error:  # the constructor of a model can fail in any way
+        opening.warn_of_loading(error)
+        with building_alone():
+            model = opening.model_class.from_pretrained(folder, trust_remote_code=False).eval()
+        return CapturedOnDisk(capture(model, inputs, dtype=dtype, **options), None)
+    if weights.refused:
+        warnings.warn(
+            f"{folder}: conditions on sizes that only values could decide are kept as the model asked them "
+            "(captured.report() lists them); to have them tried, load the model: modelport.capture(model, inputs)",
+            stacklevel=3,
+        )
+    return CapturedOnDisk(captured, weights)
+
+
+def open_model(path: str | os.PathLike[str], *, model_class: Any = None, dtype: Any = None) -> Any:
+    """The model in a folder, over weights that stay in their files: an export points to them or copies them from there,
+    and only what computes with the model reads them. Where that cannot be, they are loaded, and a warning says so."""
+    folder = Path(path)
+    opening = _Opening(folder, model_class, dtype)
+    try:
+        weights = opening.weights()
+    except Exception as error:  # the constructor of a model can fail in any way
+        opening.warn_of_loading(error)
+        settings = {} if dtype is None else {"dtype": dtype}
+        with building_alone():
+            return opening.model_class.from_pretrained(folder, trust_remote_code=False, **settings).eval()
+    if weights.model.can_generate():
+        weights.model.generation_config = _generation_config(folder)
+    return weights.model
+
+
+class _Opening:
+    """A folder whose model is to be built over its files."""
+
+    def __init__(self, folder: Path, model_class: Any, dtype: Any):
+        self.folder, self.dtype = folder, dtype
+        self.written = read_config(folder)
+        self.checkpoint = Checkpoint(folder)
+        self.model_class = find_class(folder, self.written, model_class)
+
+    def weights(self) -> WeightsOnDisk:
+        weights = _bound(self.folder, self.checkpoint, self.written, self.model_class, self.dtype)
+        on_disk.put(weights.model, weights)
+        return weights
+
+    def warn_of_loading(self, error: Exception) -> None:
+        """Raises the error again where loading would not help."""
+        if isinstance(error, ExportError) and error.code != "E0206":
+            raise error
+        warnings.warn(f"{self.folder}: the weights are loaded, because {_reason(error)}", stacklevel=4)
+
+
+def _generation_config(folder: Path) -> Any:
+    """As from_pretrained finds it: older checkpoints have it among the settings of the model."""
+    from transformers import GenerationConfig
+
+    try:
+        return GenerationConfig.from_pretrained(folder)
+    except OSError:
+        return GenerationConfig.from_pretrained(folder, config_file_name="config.json", _from_model_config=True)
+
+
+def _bound(*of: Any) -> WeightsOnDisk:
+    with building_alone():
+        try:
+            return WeightsOnDisk(*of)
+        except (ExportError, NeedsValues):
+            raise
+        except Exception:  # a model that computes on meta when it is built may want a kernel that is not there
+            if not left_out.load():
+                raise
+        return WeightsOnDisk(*of)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, NeedsValues):
+        return str(error)
+    if isinstance(error, ExportError) and error.diagnostics:
+        row = error.diagnostics[0]
+        what, where = row["what"], row
+    else:
+        what, where = f"{type(error).__name__}: {error}", model_line(error)
+    at = f" at {where['file']}:{where['line']} in {where['function']}" if where.get("line") else ""
+    return f"{what}{at}"
+
+
+class WeightsOnDisk:
+    """A model over mapped weights, and where each of them is."""
+
+    def __init__(
+        self, folder: Path, checkpoint: Checkpoint, written: dict[str, Any], model_class: Any, asked: Any = None
+    ):
+        if written.get("quantization_config"):
+            raise NeedsValues("the checkpoint is quantized: its tensors are not the weights of the model")
+        self.folder = folder
+        self.checkpoint = checkpoint
+        model_class, config = read_class_config(folder, model_class)
+        dtype = _set_dtype(config, checkpoint, asked)
+        self.model = build_on_meta(model_class, config, dtype)
+        sources = bind(self.model, checkpoint, dtype)
+        _settle_ties(self.model, checkpoint, sources)
+        self._unfilled: list[tuple[torch.Tensor, Source]] = []
+        for name, source in sources.items():
+            self._place(name, source)
+        _make_the_rest(self.model, sources)
+        self.sources = _by_every_name(self.model, sources)
+        self.refused = False  # whether a forward pass for its values was refused
+        self.read = False  # whether values turned out to be needed
+        self._unread = self._only_shapes = False
+        self.model.register_forward_pre_hook(self._before_forward)
+
+    @contextmanager
+    def unread(self) -> Iterator[None]:
+        """While it lasts, the model does not run for its values, unless it turned out that it must."""
+        self._unread = True
+        try:
+            yield
+        finally:
+            self._unread = False
+
+    @contextmanager
+    def only_shapes(self) -> Iterator[None]:
+        """While it lasts, the model gives zeros of the shapes of its values."""
+        from ..capturing.capturing import zeros_of
+
+        @functools.wraps(self.model.forward)
+        def given(**kwargs: Any) -> Any:
+            outside = vars(self.model).pop("forward")  # this function, or one that watches it
+            try:
+                return zeros_of(self.model, kwargs)
+            finally:
+                self.model.forward = outside
+
+        self._only_shapes, self.model.forward = True, given
+        try:
+            yield
+        finally:
+            self._only_shapes = False
+            del self.model.forward
+
+    def read_because(self, error: Exception) -> None:
+        if not self.read:
+            warnings.warn(f"{self.folder}: the weights are read, because {_reason(error)}", stacklevel=5)
+        self.read, self._unread = True, False
+        self.fill()
+
+    @torch.no_grad()
+    def fill(self) -> None:
+        """Gives the weights that are stored in another form their values."""
+        while self._unfilled:
+            tensor, source = self._unfilled[-1]
+            tensor.copy_(self._made(source))
+            self._unfilled.pop()
+
+    def of(self, module: torch.nn.Module) -> WeightsOnDisk | WeightsOfPart:
+        """Those of a module that is a part of the model, or has one inside it."""
+        return self if module is self.model else WeightsOfPart(self, module)
+
+    def streams(self) -> Streams:
+        return self.streams_of(self.sources)
+
+    def streams_of(self, sources: dict[str, Source]) -> Streams:
+        """Every weight from its file: as it is, or made of what is stored when it is written."""
+        found = Streams()
+        for name, source in sources.items():
+            uncast = source.uncast
+            if uncast is not None and {uncast.made.dtype, source.made.dtype} <= CONVERTIBLE:
+                source = uncast
+            stored = source.as_stored
+            if stored is not None:
+                found.places[name] = (stored.file, stored.offset, stored.dtype)
+            else:
+                found.made[name] = (source.made.dtype, functools.partial(self._made, source))
+        return found
+
+    def _made(self, source: Source) -> torch.Tensor:
+        made = source.make(lambda stored: self.checkpoint.tensor(stored.name))
+        for stored in source.pieces:
+            self.checkpoint.forget(stored.name)
+        return made
+
+    def _before_forward(self, _module: Any, _args: Any) -> None:
+        if is_recording() or self._only_shapes:
+            return
+        if self._unread:
+            self.refused = True
+            raise problem("E0206", "the values of the model are asked for", "modelport.capture(model, inputs)")
+        self.fill()
+
+    def _place(self, name: str, source: Source) -> None:
+        path, _, leaf = name.rpartition(".")
+        module = self.model.get_submodule(path)
+        stored = source.as_stored
+        if stored is not None:
+            tensor = self.checkpoint.tensor(stored.name)
+        elif leaf in module._parameters:
+            tensor = unfilled_like(source.made)
+            self._unfilled.append((tensor, source))
+        else:
+            tensor = self._made(source)  # a capture computes with the values of buffers
+        if leaf in module._parameters:
+            tensor = torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
+            module._parameters[leaf] = tensor
+        else:
+            module._buffers[leaf] = tensor
+        tensor._is_hf_initialized = True  # transformers leaves such a tensor alone when it initialises the rest
+
+
+class WeightsOfPart:
+    """Weights of a model under the names that they have in another module."""
+
+    def __init__(self, weights: WeightsOnDisk, module: torch.nn.Module):
+        self._whole = weights
+        self.folder, self.checkpoint = weights.folder, weights.checkpoint
+        known = {id(tensor): name for name, tensor in weights.model.state_dict(keep_vars=True).items()}
+        names = {name: known.get(id(tensor)) for name, tensor in module.state_dict(keep_vars=True).items()}
+        self.sources = {name: weights.sources[own] for name, own in names.items() if own in weights.sources}
+
+    def fill(self) -> None:
+        self._whole.fill()
+
+    def streams(self) -> Streams:
+        return self._whole.streams_of(self.sources)
+
+
+def _set_dtype(config: Any, checkpoint: Checkpoint, asked: Any) -> torch.dtype:
+    """The dtype that is asked for, or that transformers would load the model in: that of the configuration, else that
+    of the file."""
+    dtype = asked or getattr(config, "dtype", None)
+    if dtype is None:
+        stored = (t.dtype for t in checkpoint.tensors.values())
+        dtype = next((d for d in stored if d.is_floating_point and d.itemsize > 1), torch.float32)
+    dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+    config.dtype = dtype
+    for key in getattr(config, "sub_configs", ()):
+        if getattr(config, key, None) is not None:
+            getattr(config, key).dtype = dtype
+    return dtype
+
+
+def build_on_meta(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
+    """The model on the meta device, as from_pretrained builds it."""
+    from transformers.monkey_patching import patch_output_recorders
+    from transformers.utils import ContextManagers
+
+    context = ContextManagers(model_class.get_init_context(dtype, False, False, None))
+    with building_alone(), context, _no_values_on_meta():
+        model = model_class(copy.deepcopy(config))
+        patch_output_recorders(model)
+    return model.eval()
+
+
+@contextmanager
+def _no_values_on_meta() -> Iterator[None]:
+    """Layers of torch give their weights first values, which takes time even where there is no memory for them."""
+    from transformers.initialization import TORCH_INIT_FUNCTIONS, TORCH_MODULES_TO_PATCH
+
+    modules = [sys.modules[name] for name in TORCH_MODULES_TO_PATCH if name in sys.modules]
+    with replaced((m, n, _unless_on_meta) for m in modules for n in TORCH_INIT_FUNCTIONS if hasattr(m, n)):
+        yield
+
+
+def _unless_on_meta(function: Callable[..., Any]) -> Callable[..., Any]:
+    def given(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return tensor if tensor.is_meta else function(tensor, *args, **kwargs)
+
+    return given
+
+
+def _settle_ties(model: Any, checkpoint: Checkpoint, sources: dict[str, Source]) -> None:
+    """Both names of a tie are stored: it is a tie where they are equal, and two weights where they are not."""
+    for target, source in list(model.all_tied_weights_keys.items()):
+        if target not in sources or source not in sources:
+            continue
+        one, two = sources[target].as_stored, sources[source].as_stored
+        if one is not None and two is not None and checkpoint.same_bytes(one.name, two.name):
+            del sources[target]
+        else:
+            model.all_tied_weights_keys.pop(target)
+
+
+def _make_the_rest(model: Any, sources: dict[str, Source]) -> None:
+    """What no file holds gets its values: buffers that the model computes, and names that are ties."""
+    missing = {name for name, tensor in model.state_dict().items() if name not in sources and tensor.is_meta}
+    for name in model.all_tied_weights_keys:
+        model.get_parameter_or_buffer(name)._is_hf_initialized = True
+    model._move_missing_keys_from_meta_to_device(missing, None, None, None)
+    model._initialize_missing_keys(False)
+    model.tie_weights(missing_keys=missing, recompute_mapping=False)
+    empty = [name for name, t in [*model.named_parameters(), *model.named_buffers()] if t.is_meta]
+    if empty:
+        raise NeedsValues(f"these have no values when the model is built without weights: {', '.join(empty)}")
+
+
+def _by_every_name(model: Any, sources: dict[str, Source]) -> dict[str, Source]:
+    """Sources under all names of a weight, those of ties too."""
+    state = model.state_dict(keep_vars=True)
+    by_tensor = {id(state[name]): source for name, source in sources.items()}
+    return {name: by_tensor[id(tensor)] for name, tensor in state.items() if id(tensor) in by_tensor}
+
+
+class CapturedOnDisk(CapturedUnfilled):
+    """A capture whose weights are in the files of a checkpoint."""
+
+    def __init__(self, captured: Captured, weights: WeightsOnDisk | WeightsOfPart | None):
+        super().__init__(captured, weights)
+        self._weights = weights
+        self.source = weights.folder if weights is not None else None
+
+    def weight_files(self) -> dict[str, StoredTensor]:
+        """For each weight of the graph that is stored as it is used: the file and the place in it."""
+        return {name: s.as_stored for name, s in self._sources().items() if s.as_stored is not None}
+
+    def refuse_changed(self) -> None:
+        """Raises where the files are not those that were opened any more."""
+        if self._weights is not None:
+            self._weights.checkpoint.refuse_changed()
+
+    def converted_weights(self) -> dict[str, Source]:
+        """The weights that are made of stored tensors: which ones, and by which steps."""
+        return {name: s for name, s in self._sources().items() if s.as_stored is None}
+
+    def _sources(self) -> dict[str, Source]:
+        sources = self._weights.sources if self._weights is not None else {}
+        return {name: sources[name] for name in self.unread_program.weights() if name in sources}
