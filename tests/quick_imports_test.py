@@ -76,8 +76,8 @@ torch._dynamo.reset()
 assert imported() == "all"
 """
 BY_IMPORT = """
-import modelport.quick_imports.deferred as left_out
-assert left_out.load() and not left_out.load()
+import modelport.quick_imports.deferred as deferred
+assert deferred.load() and not deferred.load()
 assert imported() == "kernels"
 from torch._dynamo.exc import Unsupported
 import torch._dynamo as compiler
@@ -95,7 +95,8 @@ def test_what_is_asked_for_is_there(use: str) -> None:
 
 START_OVER = """
 import os, sys
-from modelport.cli import main, quick_imports
+from modelport.cli import main
+from modelport.quick_imports import command as quick_imports
 if not os.environ.get("MODELPORT_PLAIN_IMPORTS"):
     def fails():
         quick_imports._quick = True

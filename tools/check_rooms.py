@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the source tree against rooms.toml: who includes whom, who sees libtorch, and what CMake links."""
+"""Holds the source tree against rooms.toml: who includes or imports whom, who sees libtorch, and what CMake links."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+import check_python_rooms
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CMAKE_ROOM = re.compile(r"^\s*modelport_room\(\s*(?P<name>\S+)(?P<rest>[^)]*)\)", re.MULTILINE)
@@ -120,7 +122,7 @@ def check(root: Path) -> list[str]:
     problems = check_table(rooms)
     if problems:  # the rest would only repeat them
         return problems
-    return check_sources(root, rooms) + check_cmake(root, rooms)
+    return check_sources(root, rooms) + check_cmake(root, rooms) + check_python_rooms.check(root)
 
 
 def main() -> int:

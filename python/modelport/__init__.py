@@ -10,7 +10,7 @@ from .base.errors import ExportError
 # Names and where they live: torch is imported only when one of them is used.
 _HOMES = {
     "capturing.captured": ("Captured",),
-    "capturing.capturing": ("capture",),
+    "lazy.entry": ("capture",),
     "checking": ("CheckReport", "check"),
     "exporters.auto": (
         "AutoExportConfig",

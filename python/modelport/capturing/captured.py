@@ -10,6 +10,8 @@ import torch
 from ..artifacts.limits import check_frozen
 from ..base.errors import problem
 from ..base.structure import Flat, flatten, unflatten
+from ..values.graph_check import compare
+from .report import text_of
 
 
 class Captured:
@@ -32,7 +34,7 @@ class Captured:
         )
 
     @property
-    def unread_program(self) -> Any:
+    def lazy_program(self) -> Any:
         """The program for its graph alone: weights that lie in files are not read for it."""
         return self.program
 
@@ -53,7 +55,7 @@ class Captured:
     def run(self, *args: Any, **inputs: Any) -> Any:
         """Executes the graph through libtorch and returns the model's own output structure. Buffers that the model
         writes to are kept from call to call, as the model's own are. Inputs that the graph is not for are refused."""
-        outputs, self._state = self.program.run(self._tensors(args, inputs), state=self._state)
+        outputs, self._state = self.program.run(self.tensors_of(args, inputs), state=self._state)
         return self._result(outputs)
 
     def reset(self) -> None:
@@ -72,7 +74,7 @@ class Captured:
         ]
         return unflatten(leaves, self.outputs.spec)
 
-    def _tensors(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> list[torch.Tensor]:
+    def tensors_of(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> list[torch.Tensor]:
         """The tensors of a call in the order of the graph's inputs; anything else must be as it was in the capture."""
         top = list(dict.fromkeys(name.split(".")[0] for name in self.inputs.names))
         given = dict(zip(top, args, strict=False)) | dict(inputs)
@@ -95,13 +97,9 @@ class Captured:
 
     def report(self) -> str:
         """Dimensions with their ranges, what the model pinned, guards and assumptions, each with the model's line."""
-        from .report import text_of
-
         return text_of(self)
 
     def check(self, model: Any, inputs: Mapping[str, Any], *, atol: float | None = None) -> Any:
         """Compares with the model on these inputs; names the first module and node where values part. `atol` is the
         tolerance, of which docs/cli.md tells."""
-        from ..values.graph_check import compare
-
         return compare(self, model, dict(inputs), atol=atol)

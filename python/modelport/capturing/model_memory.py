@@ -8,41 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
-from ..base import core
 from ..base.errors import problem
-from ..models.state import Change, ModelState, remembered, state_of
+from ..models.state import Change, remembered, state_of
+from .attempts import capture_once
 from .captured import Captured
-
-
-def left_behind(model: Any, session: Any) -> list[Change]:
-    """What the recorded run changed besides buffers, as plain values; buffers become state of the graph. To be called
-    while the session still knows the tensors of the run."""
-    state = state_of(model if isinstance(model, torch.nn.Module) else None)
-    return [
-        change._replace(now=_plain(change.now)) for change in state.changes() if not _is_buffer(state, session, change)
-    ]
-
-
-def _is_buffer(state: ModelState, session: Any, change: Change) -> bool:
-    for path, child in state.modules:
-        if child._buffers is not change.holder:
-            continue
-        if isinstance(change.before, torch.Tensor) and isinstance(change.now, torch.Tensor):
-            session.replace_buffer(f"{path}.{change.key}" if path else str(change.key), change.now)
-            return True
-    return False
-
-
-def _plain(value: Any) -> Any:
-    return core.real_tensor(value).detach() if isinstance(value, torch.Tensor) else value
+from .comparison import right_at
 
 
 def _next_call_is_the_same(model: Any, captured: Captured, axes: Any) -> bool:
-    from .capturing import capture_once
-    from .guards import right_at
-
     try:
         again = capture_once(model, captured.inputs, axes)
     except Exception:  # the second call may meet tensors of the first that have no values

@@ -12,20 +12,8 @@ from ..artifacts.limits import CallLimits
 from ..base.errors import ExportError, problem
 from ..base.structure import flatten
 from ..exporters.onnx_names import input_name, output_names
-from ..runtimes.onnxruntime import run_session, session_with_outputs, shape_of, to_numpy
+from ..runtimes.onnxruntime import needs_onnxruntime, run_session, session_with_outputs, shape_of, to_numpy
 from ..weights.checkpoint import DTYPES
-
-
-def needs_onnxruntime() -> None:
-    try:
-        import onnxruntime  # noqa: F401
-    except ImportError as error:
-        raise problem(
-            "E0301",
-            "a check runs the artifact in onnxruntime, which is not installed",
-            "pip install onnxruntime",
-            "export without a check: --no-check",
-        ) from error
 
 
 class Runner:

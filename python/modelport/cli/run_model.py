@@ -25,11 +25,11 @@ def run(args: Any, console: Console) -> bool:
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
         import_quickly()
-        from ..checking.eager import quiet_transformers
         from ..running import open_model
         from ..running.classes import cannot_generate, generating_class
         from ..running.generating import read_config
         from ..running.prompt import Prompt, Reader
+        from ..weights.loading import quiet_transformers
     cls = generating_class(folder)
     if isinstance(cls, str):
         raise cannot_generate(folder.path, cls)

@@ -18,7 +18,7 @@ from ..base import core
 from ..base.errors import problem
 from ..base.structure import Flat
 from ..capturing.captured import Captured
-from ..capturing.capturing import capture
+from ..lazy.entry import capture
 from .base import HfExporter
 from .configs import DynamoConfig
 from .patches import apply_patches

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 
 from ..base.structure import flatten
-from .components import Part
 from .cutting import Cut
 from .features import InMerge
 from .modules import Encoder
+from .part import Part
 
 _FILES = {"image": "vision_encoder", "video": "video_encoder", "audio": "audio_encoder"}
 

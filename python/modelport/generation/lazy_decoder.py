@@ -14,27 +14,29 @@ import torch
 from transformers.cache_utils import Cache
 
 from ..base.structure import flatten
+from ..capturing.attempts import capture_once
 from ..capturing.captured import Captured
-from ..capturing.capturing import Trial, capture_once
 from ..capturing.dynamic import axes_for
 from ..capturing.guards import tested
-from ..lazy.checkpoint_model import NeedsValues, WeightsOnDisk
+from ..capturing.recording import Trial
+from ..lazy.checkpoint_weights import CheckpointWeights, NeedsValues
 from ..models.state import no_garbage_collection, remembered
-from ..weights import lazy as on_disk
+from ..weights import lazy_weights
 from .caches import masks_know_the_past, only_grows
-from .components import Export, Part, as_in, has_a_past, tried
 from .continuing import CALLS, Example, continuing, without_flags
 from .finding import sees_or_hears
+from .part import Export, Part
+from .serving import has_a_past, in_form_of, tried
 from .states import attributes_watched
 from .watching import Call, watch_generate
 
 
-def unread_decoder(
+def lazy_decoder(
     model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any = None
 ) -> dict[str, Any] | None:
     """None for a model in memory, and for one that needs its values, which it then has."""
-    weights = on_disk.of(model)
-    if not isinstance(weights, WeightsOnDisk):
+    weights = lazy_weights.of(model)
+    if not isinstance(weights, CheckpointWeights):
         return None
     if getattr(model.config, "is_encoder_decoder", False) or sees_or_hears(model):
         weights.fill()
@@ -65,7 +67,7 @@ def _part(model: Any, calls: list[Call]) -> Part:
     served = [without_flags(call) for call in tried(calls)]
     if any(call.keys() != example.inputs.keys() for call in served):
         raise NeedsValues("generate gives the model other inputs for the prompt than for the tokens after it")
-    served = [as_in(example, call) for call in served]
+    served = [in_form_of(example, call) for call in served]
     return Part(
         model, example.inputs, example.dynamic_shapes(), gives_logits=True, trials=_trials(model, example, served)
     )

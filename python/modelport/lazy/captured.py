@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, Protocol
 
-import torch
-
 from ..capturing.captured import Captured
-
-
-@dataclasses.dataclass
-class Streams:
-    """Where a writer takes weights from, by name, other than the program's own tensors. What has another type than
-    those is converted on the way."""
-
-    places: dict[str, tuple[str, int, torch.dtype]] = dataclasses.field(default_factory=dict)  # file, offset
-    made: dict[str, tuple[torch.dtype, Callable[[], torch.Tensor]]] = dataclasses.field(default_factory=dict)
+from ..weights.checkpoint import StoredTensor
+from ..weights.streams import WeightStreams
+from ..weights.weight_names import Source
+from .checkpoint_weights import CheckpointWeights, WeightsOfPart
 
 
 class Contents(Protocol):
@@ -26,16 +17,16 @@ class Contents(Protocol):
     def fill(self) -> None:
         """Gives the weights their contents."""
 
-    def streams(self) -> Streams: ...
+    def streams(self) -> WeightStreams: ...
 
 
-class CapturedUnfilled(Captured):
+class LazyCaptured(Captured):
     """A capture of weights without contents. `program` has their values, read where they must be."""
 
     def __init__(self, captured: Captured, contents: Contents | None):
         self._plain = captured
         self._contents = contents
-        super().__init__(captured.unread_program, captured.inputs, captured.outputs, captured.in_graph)
+        super().__init__(captured.lazy_program, captured.inputs, captured.outputs, captured.in_graph)
 
     @property
     def program(self) -> Any:
@@ -48,15 +39,15 @@ class CapturedUnfilled(Captured):
         self._plain.program = program
 
     @property
-    def unread_program(self) -> Any:
-        return self._plain.unread_program
+    def lazy_program(self) -> Any:
+        return self._plain.lazy_program
 
-    def streams(self) -> Streams:
+    def streams(self) -> WeightStreams:
         """Where a writer takes the weights of the graph from."""
         if self._contents is None:
-            return self._plain.streams() if isinstance(self._plain, CapturedUnfilled) else Streams()
-        known, found = self.unread_program.weights(), self._contents.streams()
-        return Streams(
+            return self._plain.streams() if isinstance(self._plain, LazyCaptured) else WeightStreams()
+        known, found = self.lazy_program.weights(), self._contents.streams()
+        return WeightStreams(
             {name: place for name, place in found.places.items() if name in known},
             {name: made for name, made in found.made.items() if name in known},
         )
@@ -83,3 +74,29 @@ class CapturedUnfilled(Captured):
 
     def report(self) -> str:
         return self._plain.report()
+
+
+class CheckpointCaptured(LazyCaptured):
+    """A capture whose weights are in the files of a checkpoint."""
+
+    def __init__(self, captured: Captured, weights: CheckpointWeights | WeightsOfPart | None):
+        super().__init__(captured, weights)
+        self._weights = weights
+        self.source = weights.folder if weights is not None else None
+
+    def weight_files(self) -> dict[str, StoredTensor]:
+        """For each weight of the graph that is stored as it is used: the file and the place in it."""
+        return {name: s.as_stored for name, s in self._sources().items() if s.as_stored is not None}
+
+    def refuse_changed(self) -> None:
+        """Raises where the files are not those that were opened any more."""
+        if self._weights is not None:
+            self._weights.checkpoint.refuse_changed()
+
+    def converted_weights(self) -> dict[str, Source]:
+        """The weights that are made of stored tensors: which ones, and by which steps."""
+        return {name: s for name, s in self._sources().items() if s.as_stored is None}
+
+    def _sources(self) -> dict[str, Source]:
+        sources = self._weights.sources if self._weights is not None else {}
+        return {name: sources[name] for name in self.lazy_program.weights() if name in sources}

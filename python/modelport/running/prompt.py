@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..base.errors import ExportError, problem
-from ..checking.eager import quiet_transformers, read_preprocessor
+from ..weights.loading import quiet_transformers, read_preprocessor
 from ..weights.remote_code import code_files, refuse_code
 from .media import resampled
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from ..artifacts.artifact import further_outputs, refuse_outside
+from ..base.errors import problem
 
 # numpy has no such types; onnxruntime takes and gives their bits, under ONNX's number of the type.
 _BITS = {
@@ -107,3 +108,51 @@ def _from_value(value: Any, dtype: torch.dtype) -> torch.Tensor:
         return torch.empty(value.shape(), dtype=dtype)
     memory = (ctypes.c_char * size).from_address(value.data_ptr())
     return torch.frombuffer(bytearray(memory), dtype=dtype).view(value.shape())
+
+
+class OrtMemory:
+    """Tensors and OrtValues over the same memory."""
+
+    def to_value(self, tensor: torch.Tensor) -> Any:
+        """The tensor as onnxruntime sees it: the same memory."""
+        from onnxruntime import OrtValue
+
+        tensor = tensor.detach().contiguous()
+        if tensor.dtype == torch.bool:  # onnxruntime does not know DLPack's code for it
+            return OrtValue.ortvalue_from_numpy(tensor.numpy())
+        return OrtValue.from_dlpack(tensor)
+
+    def to_tensor(self, value: Any) -> torch.Tensor:
+        """The same memory as a tensor."""
+        if value.data_type() == "tensor(bool)":
+            return torch.from_numpy(value.numpy())
+        return torch.from_dlpack(value)
+
+
+def needs_onnxruntime() -> None:
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise problem(
+            "E0301",
+            "a check runs the artifact in onnxruntime, which is not installed",
+            "pip install onnxruntime",
+            "export without a check: --no-check",
+        ) from error
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    from onnxruntime import SessionOptions
+
+    unknown = [name for name in options if "." not in name and not hasattr(SessionOptions, name)]
+    if unknown:
+        known = [name for name in vars(SessionOptions) if isinstance(vars(SessionOptions)[name], property)]
+        what = f"onnxruntime's SessionOptions has no {', '.join(unknown)}"
+        raise problem("E0301", what, f"it has: {', '.join(known)}" if known else "leave it out")
+
+
+def as_written() -> dict[str, Any]:
+    """Settings of a session that computes what the file says, without onnxruntime's own rewriting."""
+    import onnxruntime
+
+    return {"graph_optimization_level": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL}

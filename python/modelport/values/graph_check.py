@@ -5,16 +5,27 @@ from __future__ import annotations
 import copy
 import dataclasses
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import torch
 
 from ..base.errors import ExportError, problem
 from ..base.structure import flatten
-from ..capturing.captured import Captured
 from .eager_values import ModuleCall, Pool, is_beneath, module_calls, operator_results
 from .tolerance import Tolerance, same_values, scale, wide
 from .wrong_values import Step, is_index, is_telling, wrong_values
+
+
+class CapturedGraph(Protocol):
+    """A captured program, as far as a comparison needs it."""
+
+    @property
+    def program(self) -> Any: ...
+
+    def run(self, *args: Any, **inputs: Any) -> Any: ...
+
+    def tensors_of(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> list[torch.Tensor]: ...
 
 
 @dataclasses.dataclass
@@ -26,7 +37,9 @@ class Difference:
     relative: float
 
 
-def compare(captured: Captured, model: Any, inputs: dict[str, Any], *, atol: float | None = None) -> list[Difference]:
+def compare(
+    captured: CapturedGraph, model: Any, inputs: dict[str, Any], *, atol: float | None = None
+) -> list[Difference]:
     """One row an output; raises ExportError (E0401) where values differ by more than the tolerance."""
     with torch.no_grad():
         rng = torch.get_rng_state()
@@ -66,7 +79,7 @@ def _difference(name: str, got: Any, want: Any, atol: float | None) -> tuple[lis
 
 
 def _mismatch(
-    captured: Captured, model: Any, inputs: dict[str, Any], wrong: list[Difference], tolerance: Tolerance
+    captured: CapturedGraph, model: Any, inputs: dict[str, Any], wrong: list[Difference], tolerance: Tolerance
 ) -> ExportError:
     what = "values differ from the model: " + ", ".join(f"{d.name} by {d.absolute:.3g}" for d in wrong[:4])
     first = first_difference(captured, model, inputs, tolerance)
@@ -80,12 +93,12 @@ def _mismatch(
 
 
 def first_difference(
-    captured: Captured, model: Any, inputs: dict[str, Any], tolerance: Tolerance | None = None
+    captured: CapturedGraph, model: Any, inputs: dict[str, Any], tolerance: Tolerance | None = None
 ) -> dict[str, Any] | None:
     """The first node whose value is not one that the model computes, as a row of `program.nodes()`. `part_in` is the
     first module whose inputs agree with those in eager mode and whose result does not; the node is looked for in it."""
     rows = captured.program.nodes()
-    tensors = captured._tensors((), inputs)
+    tensors = captured.tensors_of((), inputs)
     calls = module_calls(model, inputs)
     call = _first_module(captured, rows, tensors, calls, tolerance)
     within = None if call is None or call is calls[-1] else call.path  # the last is the model itself
@@ -99,7 +112,7 @@ def first_difference(
 
 
 def _first_module(
-    captured: Captured,
+    captured: CapturedGraph,
     rows: list[dict[str, Any]],
     tensors: list[torch.Tensor],
     calls: list[ModuleCall],
@@ -137,7 +150,7 @@ _NODE = re.compile(r"\s*((?:%[\w.]+, )*%[\w.]+) = (.*)")
 
 
 def _first_node(
-    captured: Captured, rows: list[dict[str, Any]], tensors: list[torch.Tensor], pool: Pool, within: str | None
+    captured: CapturedGraph, rows: list[dict[str, Any]], tensors: list[torch.Tensor], pool: Pool, within: str | None
 ) -> int | None:
     inside = [i for i, row in enumerate(rows) if within is None or is_beneath(row["module"], within)]
     steps = {i: _step(rows[i]["text"]) for i in inside}

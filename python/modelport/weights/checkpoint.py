@@ -128,7 +128,7 @@ def private_memory(file: int, size: int) -> mmap.mmap:
     return mmap.mmap(file, size, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-def unfilled_like(tensor: torch.Tensor) -> torch.Tensor:
+def empty_like(tensor: torch.Tensor) -> torch.Tensor:
     """A dense CPU tensor whose memory is not there yet: it can be written later, and costs nothing before."""
     if tensor.numel() == 0:
         return torch.empty(tensor.shape, dtype=tensor.dtype)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from ..artifacts.artifact import Artifact
 from ..artifacts.limits import CallLimits
 from ..base.errors import ExportError, problem
-from ..runtimes.onnxruntime import session_with_outputs, shape_of
+from .onnxruntime import OrtMemory, session_with_outputs, shape_of
+from .runner import Slot, misfit
 
 DTYPES = {
     "tensor(float)": torch.float32,
@@ -27,26 +28,11 @@ DTYPES = {
 }
 
 
-class Slot(NamedTuple):
-    """One input: a size is a number, or the name of an axis that may have any."""
-
-    name: str
-    dtype: torch.dtype
-    shape: list[int | str]
-
-    def sized(self, axes: Mapping[str, int], otherwise: int) -> list[int]:
-        """The shape with these sizes for named axes, and one for all others."""
-        return [size if isinstance(size, int) else axes.get(size, otherwise) for size in self.shape]
-
-    def __str__(self) -> str:
-        return f"{self.name}: {str(self.dtype).removeprefix('torch.')}[{', '.join(map(str, self.shape))}]"
-
-
-class Session:
+class OnnxFile:
     """A file that is loaded. `run` takes and gives OrtValues."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]):
-        self.path = path
+        self.path, self.memory = path, OrtMemory()
         self.limits = Artifact(path).limits
         self._call = CallLimits(self.limits)
         try:
@@ -78,8 +64,11 @@ class Session:
 
     def tensors(self, given: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The same for tensors, with every output."""
-        feeds = {name: to_value(tensor) for name, tensor in given.items()}
-        return {n: to_tensor(value) for n, value in zip(self.outputs, self.run(feeds, self.outputs), strict=True)}
+        feeds = {name: self.memory.to_value(tensor) for name, tensor in given.items()}
+        return {
+            n: self.memory.to_tensor(value)
+            for n, value in zip(self.outputs, self.run(feeds, self.outputs), strict=True)
+        }
 
     def takes(self) -> str:
         return f"it takes: {', '.join(map(str, self.inputs.values()))}"
@@ -92,33 +81,6 @@ class Session:
                 return problem("E0301", f"{self.path.name}: {what}", self.takes())
         text = " ".join(str(error).split())
         return problem("E0301", f"{self.path} does not run on these inputs: {text}", self.takes())
-
-
-def misfit(slot: Slot, shape: Sequence[int]) -> str | None:
-    """Why an input does not take a tensor of this shape."""
-    if len(shape) != len(slot.shape):
-        return f"{slot.name} has {len(shape)} axes, and the file takes {len(slot.shape)}"
-    for axis, (size, wanted) in enumerate(zip(shape, slot.shape, strict=True)):
-        if isinstance(wanted, int) and wanted != size:
-            return f"{slot.name} has size {size} on axis {axis}, and the file takes {wanted}"
-    return None
-
-
-def to_value(tensor: torch.Tensor) -> Any:
-    """The tensor as onnxruntime sees it: the same memory."""
-    from onnxruntime import OrtValue
-
-    tensor = tensor.detach().contiguous()
-    if tensor.dtype == torch.bool:  # onnxruntime does not know DLPack's code for it
-        return OrtValue.ortvalue_from_numpy(tensor.numpy())
-    return OrtValue.from_dlpack(tensor)
-
-
-def to_tensor(value: Any) -> torch.Tensor:
-    """The same memory as a tensor."""
-    if value.data_type() == "tensor(bool)":
-        return torch.from_numpy(value.numpy())
-    return torch.from_dlpack(value)
 
 
 def _dtype(path: Path, argument: Any) -> torch.dtype:

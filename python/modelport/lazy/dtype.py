@@ -1,6 +1,6 @@
 """A model in memory as if it had been loaded in another floating type, without a second copy of its weights.
 
-While a model is recast, its parameters are tensors of the new type whose memory is not there yet: a capture asks for
+While a model is cast, its parameters are tensors of the new type whose memory is not there yet: a capture asks for
 their shapes only. Where values are needed after all, they are filled in. Whoever writes the capture takes the weights
 as they are in the model and converts them on the way."""
 
@@ -16,39 +16,40 @@ import torch
 from ..base.core import is_recording
 from ..base.dtypes import CONVERTIBLE
 from ..capturing.captured import Captured
+from ..capturing.model import capture_model
 from ..models.locks import only_user
-from ..weights import lazy as on_disk
-from ..weights.checkpoint import unfilled_like
-from .captured import CapturedUnfilled, Streams
+from ..weights import lazy_weights
+from ..weights.checkpoint import empty_like
+from ..weights.weight_names import wanted_dtypes as by_plan
+from .captured import LazyCaptured, WeightStreams
+from .meta_model import build_on_meta
 
 
-def capture_recast(model: torch.nn.Module, inputs: Any, dtype: torch.dtype, **options: Any) -> Captured:
+def capture_in_dtype(model: torch.nn.Module, inputs: Any, dtype: torch.dtype, **options: Any) -> Captured:
     """`capture` of the model in another type; `inputs` have that type already."""
-    from ..capturing.capturing import capture
-
     with only_user(model):
-        recast = Recast(model, dtype)
-        with recast.applied():
-            captured = capture(model, inputs, **options)
-    return CapturedUnfilled(captured, recast)
+        cast = CastModel(model, dtype)
+        with cast.applied():
+            captured = capture_model(model, inputs, **options)
+    return LazyCaptured(captured, cast)
 
 
 @contextmanager
-def recast_with_values(model: torch.nn.Module, dtype: torch.dtype) -> Iterator[None]:
+def computing_in(model: torch.nn.Module, dtype: torch.dtype) -> Iterator[None]:
     """While it lasts, the model computes in another type."""
     with only_user(model):
-        recast = Recast(model, dtype)
-        with recast.applied():
-            recast.fill()
+        cast = CastModel(model, dtype)
+        with cast.applied():
+            cast.fill()
             yield
 
 
-class Recast:
+class CastModel:
     """The tensors of a model that have another type in the one that is wanted, and what takes their place."""
 
     def __init__(self, model: torch.nn.Module, dtype: torch.dtype):
         self.model, self.dtype = model, dtype
-        self._unfilled: list[tuple[torch.Tensor, torch.Tensor]] = []  # with what it is filled with
+        self._lazy: list[tuple[torch.Tensor, torch.Tensor]] = []  # with what it is filled with
         self._before: dict[str, torch.Tensor] = {}
         self._after: dict[str, torch.Tensor] = {}
         by_tensor: dict[int, torch.Tensor] = {}  # a tie stays one
@@ -65,15 +66,15 @@ class Recast:
         if not isinstance(tensor, torch.nn.Parameter) or tensor.device.type != "cpu":
             made = tensor.detach().to(dtype)
         else:
-            made = unfilled_like(torch.empty(tensor.shape, dtype=dtype, device="meta"))
-            self._unfilled.append((made, tensor))
+            made = empty_like(torch.empty(tensor.shape, dtype=dtype, device="meta"))
+            self._lazy.append((made, tensor))
         return torch.nn.Parameter(made, tensor.requires_grad) if isinstance(tensor, torch.nn.Parameter) else made
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         dtypes = [(config, getattr(config, "dtype", None)) for config in _configs(self.model)]
         hook = self.model.register_forward_pre_hook(self._before_forward)
-        on_disk.put(self.model, self)
+        lazy_weights.register(self.model, self)
         try:
             _place(self.model, self._after)
             for config, _ in dtypes:
@@ -83,22 +84,22 @@ class Recast:
             for config, dtype in dtypes:
                 config.dtype = dtype
             _place(self.model, self._before)
-            on_disk.take_back(self.model)
+            lazy_weights.unregister(self.model)
             hook.remove()
 
     @torch.no_grad()
     def fill(self) -> None:
-        while self._unfilled:
-            tensor, source = self._unfilled[-1]
+        while self._lazy:
+            tensor, source = self._lazy[-1]
             tensor.copy_(source)
-            self._unfilled.pop()
+            self._lazy.pop()
 
     def read_because(self, error: Exception) -> None:
         self.fill()
 
-    def streams(self) -> Streams:
+    def streams(self) -> WeightStreams:
         """The weights in the type that the model has them in; from another device they come one by one."""
-        return Streams(made={name: (tensor.dtype, lambda t=tensor: t) for name, tensor in self._before.items()})
+        return WeightStreams(made={name: (tensor.dtype, lambda t=tensor: t) for name, tensor in self._before.items()})
 
     def _before_forward(self, _module: Any, _args: Any) -> None:
         if not is_recording():  # the model runs for its values
@@ -121,9 +122,6 @@ def wanted_dtypes(model: torch.nn.Module, dtype: torch.dtype) -> dict[str, torch
 
 
 def _as_loaded(model: Any, dtype: torch.dtype) -> Mapping[str, torch.dtype]:
-    from ..weights.weight_names import wanted_dtypes as by_plan
-    from .checkpoint_model import build_on_meta
-
     config = copy.deepcopy(model.config)
     for one in (config, *_inner(config)):
         one.dtype = dtype

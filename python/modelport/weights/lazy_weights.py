@@ -6,23 +6,23 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 
-class Weights(Protocol):
+class LazyWeights(Protocol):
     def read_because(self, error: Exception) -> None:
         """Tells the user why values are needed, and sees to it that they are there."""
 
 
-_weights: WeakKeyDictionary[Any, Weights] = WeakKeyDictionary()
+_weights: WeakKeyDictionary[Any, LazyWeights] = WeakKeyDictionary()
 
 
-def put(model: Any, weights: Weights) -> None:
+def register(model: Any, weights: LazyWeights) -> None:
     _weights[model] = weights
 
 
-def of(model: Any) -> Weights | None:
+def of(model: Any) -> LazyWeights | None:
     return _weights.get(model)
 
 
-def take_back(model: Any) -> None:
+def unregister(model: Any) -> None:
     _weights.pop(model, None)
 
 

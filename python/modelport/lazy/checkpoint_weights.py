@@ -6,12 +6,9 @@ memory without contents, which is filled when values are asked for."""
 
 from __future__ import annotations
 
-import copy
 import functools
-import os
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,107 +19,18 @@ from ..base.core import is_recording
 from ..base.dtypes import CONVERTIBLE
 from ..base.errors import ExportError, problem
 from ..base.place import model_line
-from ..capturing.captured import Captured
-from ..models.locks import building_alone
-from ..quick_imports import deferred as left_out
-from ..symbolic.replaced_attributes import replaced
-from ..weights import lazy as on_disk
-from ..weights.checkpoint import Checkpoint, StoredTensor, find_class, read_class_config, read_config, unfilled_like
+from ..capturing.recording import zeros_of
+from ..weights.checkpoint import Checkpoint, empty_like, read_class_config
+from ..weights.streams import WeightStreams
 from ..weights.weight_names import Source, bind
-from .captured import CapturedUnfilled, Streams
+from .meta_model import build_on_meta
 
 
 class NeedsValues(Exception):
     """A checkpoint, or an export of it, that needs more than headers."""
 
 
-def capture_folder(
-    path: str | os.PathLike[str], inputs: Any, *, model_class: Any = None, dtype: Any = None, **options: Any
-) -> CapturedOnDisk:
-    """`capture` of the model in a folder without reading its weights; what cannot be done so reads them and says so."""
-    from ..capturing.capturing import capture
-
-    folder = Path(path)
-    opening = _Opening(folder, model_class, dtype)
-    try:
-        weights = opening.weights()
-        with weights.unread():
-            captured = capture(weights.model, inputs, **options)
-    except Exception as error:  # the constructor of a model can fail in any way
-        opening.warn_of_loading(error)
-        with building_alone():
-            model = opening.model_class.from_pretrained(folder, trust_remote_code=False).eval()
-        return CapturedOnDisk(capture(model, inputs, dtype=dtype, **options), None)
-    if weights.refused:
-        warnings.warn(
-            f"{folder}: conditions on sizes that only values could decide are kept as the model asked them "
-            "(captured.report() lists them); to have them tried, load the model: modelport.capture(model, inputs)",
-            stacklevel=3,
-        )
-    return CapturedOnDisk(captured, weights)
-
-
-def open_model(path: str | os.PathLike[str], *, model_class: Any = None, dtype: Any = None) -> Any:
-    """The model in a folder, over weights that stay in their files: an export points to them or copies them from there,
-    and only what computes with the model reads them. Where that cannot be, they are loaded, and a warning says so."""
-    folder = Path(path)
-    opening = _Opening(folder, model_class, dtype)
-    try:
-        weights = opening.weights()
-    except Exception as error:  # the constructor of a model can fail in any way
-        opening.warn_of_loading(error)
-        settings = {} if dtype is None else {"dtype": dtype}
-        with building_alone():
-            return opening.model_class.from_pretrained(folder, trust_remote_code=False, **settings).eval()
-    if weights.model.can_generate():
-        weights.model.generation_config = _generation_config(folder)
-    return weights.model
-
-
-class _Opening:
-    """A folder whose model is to be built over its files."""
-
-    def __init__(self, folder: Path, model_class: Any, dtype: Any):
-        self.folder, self.dtype = folder, dtype
-        self.written = read_config(folder)
-        self.checkpoint = Checkpoint(folder)
-        self.model_class = find_class(folder, self.written, model_class)
-
-    def weights(self) -> WeightsOnDisk:
-        weights = _bound(self.folder, self.checkpoint, self.written, self.model_class, self.dtype)
-        on_disk.put(weights.model, weights)
-        return weights
-
-    def warn_of_loading(self, error: Exception) -> None:
-        """Raises the error again where loading would not help."""
-        if isinstance(error, ExportError) and error.code != "E0206":
-            raise error
-        warnings.warn(f"{self.folder}: the weights are loaded, because {_reason(error)}", stacklevel=4)
-
-
-def _generation_config(folder: Path) -> Any:
-    """As from_pretrained finds it: older checkpoints have it among the settings of the model."""
-    from transformers import GenerationConfig
-
-    try:
-        return GenerationConfig.from_pretrained(folder)
-    except OSError:
-        return GenerationConfig.from_pretrained(folder, config_file_name="config.json", _from_model_config=True)
-
-
-def _bound(*of: Any) -> WeightsOnDisk:
-    with building_alone():
-        try:
-            return WeightsOnDisk(*of)
-        except (ExportError, NeedsValues):
-            raise
-        except Exception:  # a model that computes on meta when it is built may want a kernel that is not there
-            if not left_out.load():
-                raise
-        return WeightsOnDisk(*of)
-
-
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     if isinstance(error, NeedsValues):
         return str(error)
     if isinstance(error, ExportError) and error.diagnostics:
@@ -134,7 +42,7 @@ def _reason(error: Exception) -> str:
     return f"{what}{at}"
 
 
-class WeightsOnDisk:
+class CheckpointWeights:
     """A model over mapped weights, and where each of them is."""
 
     def __init__(
@@ -149,7 +57,7 @@ class WeightsOnDisk:
         self.model = build_on_meta(model_class, config, dtype)
         sources = bind(self.model, checkpoint, dtype)
         _settle_ties(self.model, checkpoint, sources)
-        self._unfilled: list[tuple[torch.Tensor, Source]] = []
+        self._lazy: list[tuple[torch.Tensor, Source]] = []
         for name, source in sources.items():
             self._place(name, source)
         _make_the_rest(self.model, sources)
@@ -171,7 +79,6 @@ class WeightsOnDisk:
     @contextmanager
     def only_shapes(self) -> Iterator[None]:
         """While it lasts, the model gives zeros of the shapes of its values."""
-        from ..capturing.capturing import zeros_of
 
         @functools.wraps(self.model.forward)
         def given(**kwargs: Any) -> Any:
@@ -190,28 +97,28 @@ class WeightsOnDisk:
 
     def read_because(self, error: Exception) -> None:
         if not self.read:
-            warnings.warn(f"{self.folder}: the weights are read, because {_reason(error)}", stacklevel=5)
+            warnings.warn(f"{self.folder}: the weights are read, because {reason_of(error)}", stacklevel=5)
         self.read, self._unread = True, False
         self.fill()
 
     @torch.no_grad()
     def fill(self) -> None:
         """Gives the weights that are stored in another form their values."""
-        while self._unfilled:
-            tensor, source = self._unfilled[-1]
+        while self._lazy:
+            tensor, source = self._lazy[-1]
             tensor.copy_(self._made(source))
-            self._unfilled.pop()
+            self._lazy.pop()
 
-    def of(self, module: torch.nn.Module) -> WeightsOnDisk | WeightsOfPart:
+    def of(self, module: torch.nn.Module) -> CheckpointWeights | WeightsOfPart:
         """Those of a module that is a part of the model, or has one inside it."""
         return self if module is self.model else WeightsOfPart(self, module)
 
-    def streams(self) -> Streams:
+    def streams(self) -> WeightStreams:
         return self.streams_of(self.sources)
 
-    def streams_of(self, sources: dict[str, Source]) -> Streams:
+    def streams_of(self, sources: dict[str, Source]) -> WeightStreams:
         """Every weight from its file: as it is, or made of what is stored when it is written."""
-        found = Streams()
+        found = WeightStreams()
         for name, source in sources.items():
             uncast = source.uncast
             if uncast is not None and {uncast.made.dtype, source.made.dtype} <= CONVERTIBLE:
@@ -244,8 +151,8 @@ class WeightsOnDisk:
         if stored is not None:
             tensor = self.checkpoint.tensor(stored.name)
         elif leaf in module._parameters:
-            tensor = unfilled_like(source.made)
-            self._unfilled.append((tensor, source))
+            tensor = empty_like(source.made)
+            self._lazy.append((tensor, source))
         else:
             tensor = self._made(source)  # a capture computes with the values of buffers
         if leaf in module._parameters:
@@ -259,7 +166,7 @@ class WeightsOnDisk:
 class WeightsOfPart:
     """Weights of a model under the names that they have in another module."""
 
-    def __init__(self, weights: WeightsOnDisk, module: torch.nn.Module):
+    def __init__(self, weights: CheckpointWeights, module: torch.nn.Module):
         self._whole = weights
         self.folder, self.checkpoint = weights.folder, weights.checkpoint
         known = {id(tensor): name for name, tensor in weights.model.state_dict(keep_vars=True).items()}
@@ -269,7 +176,7 @@ class WeightsOfPart:
     def fill(self) -> None:
         self._whole.fill()
 
-    def streams(self) -> Streams:
+    def streams(self) -> WeightStreams:
         return self._whole.streams_of(self.sources)
 
 
@@ -286,35 +193,6 @@ def _set_dtype(config: Any, checkpoint: Checkpoint, asked: Any) -> torch.dtype:
         if getattr(config, key, None) is not None:
             getattr(config, key).dtype = dtype
     return dtype
-
-
-def build_on_meta(model_class: Any, config: Any, dtype: torch.dtype) -> Any:
-    """The model on the meta device, as from_pretrained builds it."""
-    from transformers.monkey_patching import patch_output_recorders
-    from transformers.utils import ContextManagers
-
-    context = ContextManagers(model_class.get_init_context(dtype, False, False, None))
-    with building_alone(), context, _no_values_on_meta():
-        model = model_class(copy.deepcopy(config))
-        patch_output_recorders(model)
-    return model.eval()
-
-
-@contextmanager
-def _no_values_on_meta() -> Iterator[None]:
-    """Layers of torch give their weights first values, which takes time even where there is no memory for them."""
-    from transformers.initialization import TORCH_INIT_FUNCTIONS, TORCH_MODULES_TO_PATCH
-
-    modules = [sys.modules[name] for name in TORCH_MODULES_TO_PATCH if name in sys.modules]
-    with replaced((m, n, _unless_on_meta) for m in modules for n in TORCH_INIT_FUNCTIONS if hasattr(m, n)):
-        yield
-
-
-def _unless_on_meta(function: Callable[..., Any]) -> Callable[..., Any]:
-    def given(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        return tensor if tensor.is_meta else function(tensor, *args, **kwargs)
-
-    return given
 
 
 def _settle_ties(model: Any, checkpoint: Checkpoint, sources: dict[str, Source]) -> None:
@@ -347,29 +225,3 @@ def _by_every_name(model: Any, sources: dict[str, Source]) -> dict[str, Source]:
     state = model.state_dict(keep_vars=True)
     by_tensor = {id(state[name]): source for name, source in sources.items()}
     return {name: by_tensor[id(tensor)] for name, tensor in state.items() if id(tensor) in by_tensor}
-
-
-class CapturedOnDisk(CapturedUnfilled):
-    """A capture whose weights are in the files of a checkpoint."""
-
-    def __init__(self, captured: Captured, weights: WeightsOnDisk | WeightsOfPart | None):
-        super().__init__(captured, weights)
-        self._weights = weights
-        self.source = weights.folder if weights is not None else None
-
-    def weight_files(self) -> dict[str, StoredTensor]:
-        """For each weight of the graph that is stored as it is used: the file and the place in it."""
-        return {name: s.as_stored for name, s in self._sources().items() if s.as_stored is not None}
-
-    def refuse_changed(self) -> None:
-        """Raises where the files are not those that were opened any more."""
-        if self._weights is not None:
-            self._weights.checkpoint.refuse_changed()
-
-    def converted_weights(self) -> dict[str, Source]:
-        """The weights that are made of stored tensors: which ones, and by which steps."""
-        return {name: s for name, s in self._sources().items() if s.as_stored is None}
-
-    def _sources(self) -> dict[str, Source]:
-        sources = self._weights.sources if self._weights is not None else {}
-        return {name: sources[name] for name in self.unread_program.weights() if name in sources}
