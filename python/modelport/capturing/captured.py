@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -12,6 +12,14 @@ from ..base.errors import problem
 from ..base.structure import Flat, flatten, unflatten
 from ..values.graph_check import compare
 from .report import text_of
+
+
+class Attempt(NamedTuple):
+    """One run of the search for a graph: what it was, why it was made, and what became of it."""
+
+    name: str
+    reason: str
+    outcome: str
 
 
 class Captured:
@@ -23,6 +31,7 @@ class Captured:
         self.outputs = outputs  # structure of the result, and the leaves that are no tensors
         self.in_graph = in_graph
         self.left: list[Any] = []  # what the run of the example left in the model besides its buffers
+        self.attempts: list[Attempt] = []  # in their order, those at other sizes after the first
         self._state: dict[str, torch.Tensor] = {}  # buffers, as the last run left them
 
     def __str__(self) -> str:
@@ -96,7 +105,8 @@ class Captured:
         return tensors
 
     def report(self) -> str:
-        """Dimensions with their ranges, what the model pinned, guards and assumptions, each with the model's line."""
+        """Dimensions with their ranges, what the model pinned, guards and assumptions, each with the model's line; and
+        which captures were tried, why, and what became of them."""
         return text_of(self)
 
     def check(self, model: Any, inputs: Mapping[str, Any], *, atol: float | None = None) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..base.structure import Flat
 from .attempts import capture_once
-from .captured import Captured
+from .captured import Attempt, Captured
 from .comparison import not_wrong, right_at, runs
 from .dynamic import Axes
 from .recording import Trial
@@ -24,6 +24,7 @@ _CONDITIONS = 3  # sizes at most that are tried for them: each costs a capture a
 
 
 def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
+    attempts = list(captured.attempts)
     for below in (True, False):
         real: set[str] = set()  # dimensions whose nearest bound makes a difference
         for _ in range(_STEPS):
@@ -32,16 +33,27 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
                 break
             before = _ranges(captured)
             captured = _tested_on_one_side(model, captured, axes, narrowed)
-            real |= {name for name in narrowed if _ranges(captured).get(name) == before.get(name)}
+            stays = {name for name in narrowed if _ranges(captured).get(name) == before.get(name)}
+            real |= stays
+            attempts += [_note({name: size}, name in stays) for name, size in narrowed.items()]
     tried: set[tuple[str, int]] = set()
     for _ in range(_CONDITIONS):
         against = _farthest(captured, tried)
         if against is None:
             break
         tried.add(against)
-        captured = _freed(model, captured, axes, *against)
+        freed = _freed(model, captured, axes, *against)
+        attempts.append(_note(dict([against]), freed is captured))
+        captured = freed
     _close(model, captured)
+    captured.attempts = attempts
     return captured
+
+
+def _note(sizes: dict[str, int], stays: bool) -> Attempt:
+    at = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    outcome = "it makes a difference, and stays" if stays else "one graph serves both sides, and it goes"
+    return Attempt(f"at {at}", "a condition of the model is broken there", outcome)
 
 
 def _farthest(captured: Captured, tried: set[tuple[str, int]]) -> tuple[str, int] | None:

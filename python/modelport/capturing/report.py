@@ -20,6 +20,9 @@ def text_of(captured: Any) -> str:
     if captured.assumptions:
         lines.append("the model branched on its data; the graph holds where these are as they were")
         lines += [f"  expected {a['expected']}{_at(a)}" for a in captured.assumptions]
+    if captured.attempts:
+        lines.append("captures that were tried")
+        lines += [f"  {one.name}, because {one.reason}: {one.outcome}" for one in captured.attempts]
     return "\n".join(lines)
 
 

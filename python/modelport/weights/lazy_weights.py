@@ -26,16 +26,17 @@ def unregister(model: Any) -> None:
     _weights.pop(model, None)
 
 
-def before_reading(model: Any, error: Exception, *, trial: bool) -> None:
-    """To be called before a capture that computes everything, with what made it necessary.
+def may_be_read(model: Any, error: Exception, *, trial: bool) -> bool:
+    """To be called before a capture that computes everything, with what made it necessary: the values are there then.
 
     In a trial at another size the model may fail for good: then its weights are not read to see it fail again."""
     try:
         weights = _weights.get(model)
     except TypeError:  # a callable that cannot be referred to weakly is no model of ours
-        return
+        return True
     if weights is None:
-        return
+        return True
     if trial and getattr(error, "code", "") != "E0206":
-        raise error
+        return False
     weights.read_because(error)
+    return True
