@@ -15,8 +15,10 @@ export runs. They are left out here, in the process of a command and nowhere els
   it does, a thread has the system load torch's libraries.
 - Garbage is not collected while modules are made, all of which stay.
 
-Where a command fails for a reason of ours, it starts over without all this. MODELPORT_PLAIN_IMPORTS=1 does so from the
-beginning."""
+It happens only in a process that is a command and ends with it (`allow`), and only beside releases of torch and
+transformers that it was tried with (`gate`); anywhere else imports are plain. Where a command fails for a reason of
+ours, it starts over without all this. MODELPORT_PLAIN_IMPORTS=1 does so from the beginning. docs/quick-imports.md
+tells users."""
 
 from __future__ import annotations
 
@@ -35,15 +37,24 @@ from pathlib import Path
 from typing import Any
 
 from .deferred import META_KERNELS, InShells, Shell, ShellOfOperators
+from .gate import untested_packages
 
 _PLAIN = "MODELPORT_PLAIN_IMPORTS"
 _HIDDEN = ("scipy", "sklearn")
+_allowed = False  # whether this process ends with its command
 _quick = False  # whether something was left out
 
 
+def allow() -> None:
+    """To be called by the command of a process: nothing of what follows outlives it."""
+    global _allowed
+    _allowed = True
+
+
 def import_quickly() -> None:
-    """Imports torch and what all models of transformers share; does nothing where torch is imported already."""
-    if "torch" in sys.modules or os.environ.get(_PLAIN):
+    """Imports torch and what all models of transformers share; does nothing where torch is imported already, or where
+    plain imports are what is safe."""
+    if not _allowed or "torch" in sys.modules or os.environ.get(_PLAIN) or untested_packages():
         return
     global _quick
     _quick = True
