@@ -13,6 +13,8 @@ import transformers as t
 from transformers import masking_utils
 
 import modelport
+from modelport.base import object_nodes
+from modelport.models import transformers_private
 from modelport.patches import masks, packed_items, scans
 from modelport.patches.agreement import where_values_agree
 from modelport.patches.registry import PATCHES, Patch, resolve, table
@@ -32,6 +34,55 @@ def test_a_patch_names_a_test_that_exists_and_says_why(patch: Patch) -> None:
     file, _, test = patch.test.partition("::")
     assert re.search(rf"^def {re.escape(test)}\(", (ROOT / file).read_text(), re.MULTILINE), patch.test
     assert len(patch.why) > 20
+
+
+@pytest.mark.parametrize("name", transformers_private.NAMES)
+def test_a_private_name_of_transformers_is_there(name: str) -> None:
+    resolve(name)
+
+
+def test_private_names_of_transformers_are_used_in_one_file_and_its_exporters_nowhere() -> None:
+    names = {name.rpartition(".")[2] for name in transformers_private.NAMES} | {"_is_hf_initialized"}
+    overridden = {"_prepare_cache_for_generation", "_expand_inputs_for_generation", "_validate_generated_length"}
+    for file in (ROOT / "python" / "modelport").rglob("*.py"):
+        path, text = file.relative_to(ROOT / "python" / "modelport").as_posix(), file.read_text()
+        assert not re.search(r"(from|import) transformers\.exporters", text), path
+        if path != "models/transformers_private.py":
+            allowed = overridden if path == "running/generating.py" else set()
+            assert not [name for name in names - allowed if re.search(rf"\b{name}\b", text)], path
+
+
+def test_weights_that_a_checkpoint_lacks_get_their_values() -> None:
+    with torch.device("meta"):
+        model = t.BertModel(
+            t.BertConfig(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2)
+        )
+    transformers_private.make_missing(model, set(model.state_dict()))
+    assert not any(tensor.is_meta for tensor in model.state_dict().values())
+    assert model.embeddings.LayerNorm.weight.eq(1).all()
+
+
+def test_the_classes_of_an_auto_class_are_those_of_the_configuration() -> None:
+    assert transformers_private.classes_for(t.AutoModelForMaskedLM, t.BertConfig()) == [t.BertForMaskedLM]
+    assert transformers_private.classes_for(t.AutoModelForMaskedLM, t.ViTConfig()) == []
+
+
+def test_weights_that_stay_in_float32_are_planned_so() -> None:
+    model = t.T5ForConditionalGeneration(t.T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9))
+    plan = transformers_private.dtype_plan(model, torch.float16)
+    assert torch.float32 in plan.values()
+
+
+def test_caches_are_described_as_transformers_describes_them() -> None:
+    from transformers.exporters import exporter_dynamo as theirs
+
+    cache = t.DynamicCache()
+    cache.update(torch.randn(1, 2, 3, 4), torch.randn(1, 2, 3, 4), 0)
+    leaves, description = object_nodes._flatten(cache)
+    their_leaves, their_description = theirs._pytree_flatten(cache)
+    assert description == their_description
+    assert all(ours is other for ours, other in zip(leaves, their_leaves, strict=True))
+    assert object_nodes._unflatten(leaves, description).get_seq_length() == 3
 
 
 def test_names_of_transformers_that_are_patched_do_not_become_more() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from .object_nodes import register_object
+
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _CACHES = "transformers.cache_utils"
 
@@ -116,9 +118,7 @@ def _register_containers(value: Any, seen: set[int]) -> None:
         for item in value:
             _register_containers(item, seen)
     elif type(value) not in pytree.SUPPORTED_NODES and _is_container(value):
-        from transformers.exporters.exporter_dynamo import register_pytree_node
-
-        register_pytree_node(type(value))
+        register_object(type(value))
         _made_known.add(type(value))
 
 

@@ -20,6 +20,7 @@ from ..base.dtypes import CONVERTIBLE
 from ..base.errors import ExportError, problem
 from ..base.place import model_line
 from ..capturing.recording import zeros_of
+from ..models.transformers_private import make_missing, mark_as_loaded
 from ..weights.checkpoint import Checkpoint, empty_like, read_class_config
 from ..weights.streams import WeightStreams
 from ..weights.weight_names import Source, bind
@@ -160,7 +161,7 @@ class CheckpointWeights:
             module._parameters[leaf] = tensor
         else:
             module._buffers[leaf] = tensor
-        tensor._is_hf_initialized = True  # transformers leaves such a tensor alone when it initialises the rest
+        mark_as_loaded([tensor])
 
 
 class WeightsOfPart:
@@ -210,10 +211,8 @@ def _settle_ties(model: Any, checkpoint: Checkpoint, sources: dict[str, Source])
 def _make_the_rest(model: Any, sources: dict[str, Source]) -> None:
     """What no file holds gets its values: buffers that the model computes, and names that are ties."""
     missing = {name for name, tensor in model.state_dict().items() if name not in sources and tensor.is_meta}
-    for name in model.all_tied_weights_keys:
-        model.get_parameter_or_buffer(name)._is_hf_initialized = True
-    model._move_missing_keys_from_meta_to_device(missing, None, None, None)
-    model._initialize_missing_keys(False)
+    mark_as_loaded(map(model.get_parameter_or_buffer, model.all_tied_weights_keys))
+    make_missing(model, missing)
     model.tie_weights(missing_keys=missing, recompute_mapping=False)
     empty = [name for name, t in [*model.named_parameters(), *model.named_buffers()] if t.is_meta]
     if empty:

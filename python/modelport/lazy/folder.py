@@ -10,6 +10,7 @@ from typing import Any
 from ..base.errors import ExportError
 from ..capturing.model import capture_model
 from ..models.locks import building_alone
+from ..models.transformers_private import generation_config_among_settings
 from ..quick_imports import deferred
 from ..weights import lazy_weights
 from ..weights.checkpoint import Checkpoint, find_class, read_config
@@ -91,7 +92,7 @@ def _generation_config(folder: Path) -> Any:
     try:
         return GenerationConfig.from_pretrained(folder)
     except OSError:
-        return GenerationConfig.from_pretrained(folder, config_file_name="config.json", _from_model_config=True)
+        return generation_config_among_settings(folder)
 
 
 def _bound(*of: Any) -> CheckpointWeights:

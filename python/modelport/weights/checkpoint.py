@@ -12,6 +12,7 @@ import torch
 from ..base.core import stored_tensors
 from ..base.errors import problem
 from ..base.json_text import parse_json
+from ..models.transformers_private import classes_for, is_auto_class
 from .remote_code import code_files, refuse_code
 
 DTYPES = {
@@ -177,18 +178,16 @@ def find_class(folder: Path, written: dict[str, Any], model_class: Any) -> Any:
 
 def read_class_config(folder: Path, model_class: Any) -> tuple[Any, Any]:
     """The model class (of an auto class, the one that the config asks for) and its configuration."""
-    if hasattr(model_class, "_model_mapping"):
+    if is_auto_class(model_class):
         config = _auto_config(folder)
-        if type(config) not in model_class._model_mapping:
+        found = classes_for(model_class, config)
+        if not found:
             raise problem(
                 "E0301",
                 f"{folder}: {model_class.__name__} has no model for a {type(config).__name__}",
                 "say which class it is: modelport.capture(folder, inputs, model_class='LlamaForCausalLM')",
             )
-        chosen = model_class._model_mapping[type(config)]
-        if isinstance(chosen, list | tuple):
-            names = config.architectures or []
-            chosen = next((c for c in chosen if c.__name__ in names), chosen[0])
+        chosen = next((cls for cls in found if cls.__name__ in (config.architectures or [])), found[0])
         return chosen, config
     if getattr(model_class, "config_class", None) is None:
         return model_class, _auto_config(folder)

@@ -20,6 +20,7 @@ from transformers.core_model_loading import (
 )
 
 from ..base.errors import ExportError, problem
+from ..models.transformers_private import dtype_plan, optional_weights
 from .checkpoint import Checkpoint, StoredTensor
 
 Read = Callable[[StoredTensor], torch.Tensor]
@@ -180,7 +181,7 @@ def _short(dtype: torch.dtype) -> str:
 
 def wanted_dtypes(model: Any, dtype: torch.dtype) -> Callable[[str, torch.dtype], torch.dtype]:
     """The dtype of a weight in a model that transformers loads: some are kept in float32."""
-    plan = model._get_dtype_plan(dtype)
+    plan = dtype_plan(model, dtype)
     if not plan:
         return lambda _name, built: built
     pattern, by_group, _ = build_glob_alternation(list(plan))
@@ -207,6 +208,6 @@ def _missing(model: Any, sources: dict[str, Source]) -> list[str]:
     for target, source in tied.items():  # more than two names for one weight
         if source in at_hand:
             at_hand.add(target)
-    ignored = [r"num_batches_tracked$", *(model._keys_to_ignore_on_load_missing or ())]
+    ignored = [r"num_batches_tracked$", *optional_weights(model)]
     pattern = re.compile("|".join(f"({p})" for p in ignored))
     return [name for name in state if name not in at_hand and not pattern.search(name)]
