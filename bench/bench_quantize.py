@@ -9,7 +9,7 @@ import torch
 from requirements import Requirements, median, shown
 from torchao.quantization.quantize_.workflows import IntxChooseQParamsAlgorithm, IntxUnpackedToInt8Tensor
 
-from modelport import core
+from modelport.base import core
 
 ROWS, COLUMNS, GROUP = 3072, 1024, 32
 PAIRS = {"range": "affine", "search": "hqq_scale_only"}  # our choice of scales, and torchao's algorithm

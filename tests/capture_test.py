@@ -239,7 +239,7 @@ def test_two_captures_in_two_threads_do_not_disturb_each_other() -> None:
 
 
 def test_the_text_of_a_graph_parses_back() -> None:
-    from modelport.core import parse_graph
+    from modelport.base.core import parse_graph
 
     text = str(captured_at(Block().eval(), (3, 5, 4)))
     assert parse_graph(text).text() == text

@@ -12,9 +12,9 @@ import torch
 from transformers import PreTrainedModel, T5Config, T5ForConditionalGeneration
 
 import modelport
-from modelport.artifact import Artifact
+from modelport.artifacts.artifact import Artifact
 from modelport.cli import main
-from modelport.weightless import NeedsValues, WeightsOnDisk
+from modelport.lazy.checkpoint_weights import CheckpointWeights, NeedsValues
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_without_a_check_the_weights_of_a_decoder_are_neither_loaded_nor_read(
         raise AssertionError("the model is to be exported without its values")
 
     monkeypatch.setattr(PreTrainedModel, "from_pretrained", refused)
-    monkeypatch.setattr(WeightsOnDisk, "fill", refused)
+    monkeypatch.setattr(CheckpointWeights, "fill", refused)
     flags = ("--weights", weights, "--no-check", "-q")
     assert call("export", "onnx", checkpoints / "llama", tmp_path / "out", *flags) == 0
     assert call("check", tmp_path / "out", "-q") == 1  # which needs the model
@@ -183,7 +183,7 @@ def test_a_checkpoint_that_nothing_can_point_into_is_refused_with_linked_weights
     def quantized(*_: Any) -> None:
         raise NeedsValues("the checkpoint is quantized")
 
-    monkeypatch.setattr(WeightsOnDisk, "__init__", quantized)
+    monkeypatch.setattr(CheckpointWeights, "__init__", quantized)
     assert call("export", "onnx", checkpoints / "llama", tmp_path / "out", "--weights", "link") == 2
     said = capsys.readouterr().err
     assert "the weights are loaded, because the checkpoint is quantized" in said

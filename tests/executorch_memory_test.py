@@ -13,7 +13,7 @@ import pytest
 import torch
 from executorch_process import RuntimeProcess
 
-from modelport import core
+from modelport.base import core
 from modelport.exporters.executorch_file import Method, write_executorch
 
 pytest.importorskip("executorch")
@@ -123,7 +123,7 @@ def test_random_graphs_give_the_values_of_torch(runtime: RuntimeProcess, tmp_pat
 MEMORY = """
 import json, resource, sys
 import torch
-from modelport import core
+from modelport.base import core
 from modelport.exporters.executorch_file import Method, write_executorch
 
 count, side = 24, 2048

@@ -14,9 +14,10 @@ import pytest
 import torch
 from executorch_process import RuntimeProcess
 
-from modelport import ExportError, _artifact, core
+from modelport import ExportError, _artifact
+from modelport.artifacts.pte import read_program
+from modelport.base import core
 from modelport.exporters.executorch_file import Delegate, Method, write_executorch
-from modelport.pte import read_program
 
 pytest.importorskip("executorch")
 
@@ -125,7 +126,7 @@ def test_reading_needs_neither_torch_nor_the_runtime(tmp_path: Path) -> None:
     text = "graph g(%x: f32[2])\n{\n  %1 = et.aten.relu.out(self=%x) : f32[2]\n  return y = %1\n}\n"
     write_executorch(tmp_path / "m.pte", [Method("forward", core._modelport.parse_graph(text))])
     code = (
-        "import sys; from modelport.pte import read_program; read_program(sys.argv[1]); "
+        "import sys; from modelport.artifacts.pte import read_program; read_program(sys.argv[1]); "
         "assert 'torch' not in sys.modules and 'executorch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "m.pte")], check=True)

@@ -11,7 +11,8 @@ import pytest
 import torch
 from executorch_process import RuntimeProcess
 
-from modelport import ExportError, core
+from modelport import ExportError
+from modelport.base import core
 from modelport.exporters.executorch_file import Method, write_executorch
 
 pytest.importorskip("executorch")

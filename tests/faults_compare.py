@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from modelport.artifact import Artifact, find_models
-from modelport.errors import ExportError
+from modelport.artifacts.artifact import Artifact, find_models
+from modelport.base.errors import ExportError
 
 NOTE = "notes/mine.txt"
 _FRESH = re.compile("-[0-9a-f]{8}$")

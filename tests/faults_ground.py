@@ -21,8 +21,8 @@ from faults_compare import NOTE, Found, state_at
 from safetensors.torch import load_file, save_file
 
 from modelport import _artifact
+from modelport.artifacts.staging import Staging
 from modelport.cli import main
-from modelport.staging import Staging
 
 _SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
 _TOKENS = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}

@@ -11,11 +11,11 @@ import tiny_checkpoints
 import torch
 
 import modelport
-from modelport.captured import Captured
-from modelport.core import parse_graph
-from modelport.eager_values import module_calls, operator_results
-from modelport.graph_check import first_difference
+from modelport.base.core import parse_graph
+from modelport.capturing.captured import Captured
 from modelport.inputs import example_inputs
+from modelport.values.eager_values import module_calls, operator_results
+from modelport.values.graph_check import first_difference
 
 
 class Curve(torch.nn.Module):

@@ -18,7 +18,7 @@ from cli_test import call, refused, tree
 
 import modelport
 from modelport import ExportError
-from modelport.artifact import PARTS, Artifact, find_models
+from modelport.artifacts.artifact import PARTS, Artifact, find_models
 from modelport.contracts.transformers_js_classes import WRITTEN
 
 

@@ -13,7 +13,7 @@ from zoo import ROWS
 
 import modelport
 from modelport import OnnxExporter
-from modelport.recurrences import mlstm_in_one_chunk, rwkv_attention
+from modelport.patches.recurrences import mlstm_in_one_chunk, rwkv_attention
 
 SETTINGS = {"max_new_tokens": 8, "min_new_tokens": 8, "do_sample": False}
 

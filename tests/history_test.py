@@ -131,7 +131,7 @@ def test_an_empty_cache_is_one_before_a_filled_one_was_seen_and_after_and_stays_
 
 
 def test_what_one_capture_learned_of_a_module_is_not_known_to_the_next() -> None:
-    from modelport import substitutes
+    from modelport.symbolic import substitutes
 
     first = text_of("needs_a_plain_number")
     text_of("halves")

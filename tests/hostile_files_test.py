@@ -19,10 +19,10 @@ import torch
 from onnx import TensorProto, helper
 
 import modelport
-from modelport.artifact import Artifact
+from modelport.artifacts.artifact import Artifact
+from modelport.base.printable import one_line, printable
 from modelport.cli import main
-from modelport.exporters.onnx_session import quiet_session
-from modelport.printable import one_line, printable
+from modelport.runtimes.onnxruntime import quiet_session
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
 
@@ -44,7 +44,7 @@ def model_with(path: Path, *tensors: TensorProto, in_attribute: bool = False, na
     opsets = [helper.make_opsetid("", 17)] + ([helper.make_opsetid(f"{names}evil", 1)] if names else [])
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name=f"me{names}")
     if names:
-        model.metadata_props.add(key="modelport.guards", value=json.dumps([f"a > 3 {names}"]))
+        model.metadata_props.add(key="modelport.capturing.guards", value=json.dumps([f"a > 3 {names}"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(model.SerializeToString())
     return path

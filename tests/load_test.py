@@ -20,7 +20,8 @@ from transformers import DynamicCache
 import modelport
 from modelport import ExportError, OnnxConfig, OnnxExporter
 from modelport.running.inputs import Call, decoder_feeds
-from modelport.running.session import Session, Slot
+from modelport.runtimes.onnx_file import OnnxFile
+from modelport.runtimes.runner import Slot
 
 TOKENS = 32
 
@@ -141,14 +142,14 @@ def test_a_text_goes_on_from_the_cache_of_another(llama: Any) -> None:
 
 def test_the_cache_is_passed_on_without_being_copied(llama: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    run = Session.run
+    run = OnnxFile.run
 
-    def watched(self: Session, feeds: dict[str, Any], outputs: list[str]) -> Any:
+    def watched(self: OnnxFile, feeds: dict[str, Any], outputs: list[str]) -> Any:
         results = run(self, feeds, outputs)
         calls.append((feeds, dict(zip(outputs, results, strict=True))))
         return results
 
-    monkeypatch.setattr(Session, "run", watched)
+    monkeypatch.setattr(OnnxFile, "run", watched)
     llama[1].generate(**prompt(1, 5), max_new_tokens=4)
     assert len(calls) == 4
     for (_, before), (feeds, _) in itertools.pairwise(calls):

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import modelport
-from modelport import packed_items, progressions, scans, vision_positions
+from modelport.patches import packed_items, scans, vision_positions
+from modelport.symbolic import progressions
 
 
 def captured(function: Any, *tensors: torch.Tensor) -> modelport.Captured:

@@ -104,7 +104,7 @@ def test_a_weight_that_was_changed_is_found_where_it_is_used(weight: str, tmp_pa
 def test_values_that_only_the_optimizations_of_the_runtime_change_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from modelport.checking.session import Runner
+    from modelport.checking.runner import Runner
 
     model, inputs, path = exported("bert", tmp_path)
     run = Runner.run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_parity
 import pytest
 
-from modelport import core
+from modelport.base import core
 
 CELLS = [name for name in core.op_names() if core.onnx_cell(name)[0] and not core.onnx_cell(name)[1]]
 

@@ -18,9 +18,9 @@ import random_draws
 import torch
 import transformers.integrations.moe  # noqa: F401  (registers an operator that has a row)
 
-from modelport import core
-from modelport.exporters.onnx_session import quiet_session, run_session, to_numpy
-from modelport.tolerance import same_values
+from modelport.base import core
+from modelport.runtimes.onnxruntime import quiet_session, run_session, to_numpy
+from modelport.values.tolerance import same_values
 
 OPSET = int(os.environ.get("PARITY_OPSET", "23"))
 OPTIONS = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from modelport import core
-from modelport.errors import ExportError
+from modelport.base import core
+from modelport.base.errors import ExportError
 
 
 def quantize(

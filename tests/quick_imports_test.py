@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import tiny_checkpoints
 
+from modelport.quick_imports import gate
+
 
 def run(script: str, *args: object, plain: bool = False) -> str:
     """What a script prints in a process of its own, which has the environment variable that leaves nothing out."""
@@ -23,7 +25,9 @@ def run(script: str, *args: object, plain: bool = False) -> str:
 EXPORT = """
 import sys
 from modelport.cli import main
-from modelport.left_out import Shell
+from modelport.quick_imports import command
+from modelport.quick_imports.deferred import Shell
+command.allow()
 code = main(["export", "onnx", *sys.argv[1:3], "--no-check"])
 print("left out:", *sorted(name for name, module in sys.modules.items() if isinstance(module, Shell)))
 print("imported:", *sorted({"sympy", "scipy", "torch.distributed.tensor"} & sys.modules.keys()))
@@ -51,7 +55,8 @@ def test_the_files_of_an_export_are_the_same(name: str, tmp_path: Path) -> None:
 
 
 ASKED_FOR = """
-from modelport.cli.quick_imports import import_quickly
+from modelport.quick_imports.command import allow, import_quickly
+allow()
 import_quickly()
 import sys
 import torch
@@ -76,8 +81,8 @@ torch._dynamo.reset()
 assert imported() == "all"
 """
 BY_IMPORT = """
-import modelport.left_out as left_out
-assert left_out.load() and not left_out.load()
+import modelport.quick_imports.deferred as deferred
+assert deferred.load() and not deferred.load()
 assert imported() == "kernels"
 from torch._dynamo.exc import Unsupported
 import torch._dynamo as compiler
@@ -95,7 +100,8 @@ def test_what_is_asked_for_is_there(use: str) -> None:
 
 START_OVER = """
 import os, sys
-from modelport.cli import main, quick_imports
+from modelport.cli import main
+from modelport.quick_imports import command as quick_imports
 if not os.environ.get("MODELPORT_PLAIN_IMPORTS"):
     def fails():
         quick_imports._quick = True
@@ -113,3 +119,42 @@ def test_a_command_that_fails_starts_over_with_everything(tmp_path: Path) -> Non
     assert "starting over" in said and "wrote" in said
     assert (tmp_path / "out" / "model.onnx").exists()
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".partial")]
+
+
+SHELLS = """
+import sys
+from modelport.cli import main
+from modelport.quick_imports import command
+from modelport.quick_imports.deferred import InShells, Shell, ShellOfOperators
+if sys.argv[1] == "command":
+    command.allow()
+    command.import_quickly()
+else:
+    assert main(["export", "onnx", *sys.argv[2:4], "--no-check"]) == 0
+import torch
+assert torch.distributed.is_available() or sys.argv[1] == "command"
+shells = [name for name, module in sys.modules.items() if isinstance(module, Shell)]
+finders = [one for one in sys.meta_path if isinstance(one, InShells)]
+print("left out:", *shells, *finders, *(name for name, x in vars(torch.ops).items() if isinstance(x, ShellOfOperators)))
+"""
+
+
+def test_a_process_that_goes_on_after_the_command_has_plain_imports(tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoints.save("bert", tmp_path)
+    assert "left out:\n" in run(SHELLS, "called", checkpoint, tmp_path / "out")
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_a_release_that_was_not_tested_has_plain_imports(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "left out: torch._prims" in run(SHELLS, "command")
+    told = tmp_path / f"{package}-99.0.dist-info"
+    told.mkdir()
+    (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 99.0\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert "left out:\n" in run(SHELLS, "command")
+
+
+def test_quick_imports_are_tested_with_what_is_installed() -> None:
+    assert gate.untested_packages() == []

@@ -15,7 +15,7 @@ import transformers
 from zoo import ROWS
 
 import modelport
-from modelport.replaced_attributes import replaced_here
+from modelport.symbolic.replaced_attributes import replaced_here
 
 THREADS, CAPTURES = 4, 13  # each
 # Masks, caches, scans, substitutes of builtins, positions of images, remembered results, an encoder-decoder.

@@ -9,7 +9,7 @@ import modelport
 from modelport.checking.report import CheckReport, Row
 from modelport.checking.tolerance import row_of
 from modelport.observing.discrepancies import compared
-from modelport.tolerance import Tolerance, cosine, same_values, scale
+from modelport.values.tolerance import Tolerance, cosine, same_values, scale
 
 NAN, INF = float("nan"), float("inf")
 LOWEST = torch.finfo(torch.float32).min

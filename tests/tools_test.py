@@ -25,6 +25,12 @@ binding = "python/modelport/binding"
 [libtorch]
 headers = ["torch/", "ATen/", "c10/"]
 rooms = ["capture", "binding"]
+[python]
+base = []
+runtimes = ["base"]
+cli = ["runtimes", "base"]
+[python_packages]
+onnxruntime = ["runtimes"]
 """
 CMAKE = """
 modelport_room(base DEPS SYSTEM fmt::fmt)
@@ -54,6 +60,10 @@ def tree(tmp_path: Path) -> Path:
     write(
         tmp_path, "python/modelport/binding/module.cc", '#include <torch/csrc/utils/pybind.h>\n#include "capture/c.h"\n'
     )
+    write(tmp_path, "python/modelport/__init__.py", "from .cli.main import run\n")
+    write(tmp_path, "python/modelport/base/errors.py", "import os\n")
+    write(tmp_path, "python/modelport/runtimes/ort.py", "import onnxruntime\nfrom ..base.errors import problem\n")
+    write(tmp_path, "python/modelport/cli/main.py", "from .. import _core\nfrom ..runtimes import ort\n")
     return tmp_path
 
 
@@ -99,6 +109,40 @@ def test_an_operator_named_outside_of_the_table_is_reported(tree: Path) -> None:
     write(tree, "src/capture/z.cc", '\nif (op == "aten.view.dtype") return;  // why\n')
     [problem] = check_rooms.check(tree)
     assert problem.startswith("src/capture/z.cc:2: names aten.view.dtype")
+
+
+@pytest.mark.parametrize(
+    ("path", "statement", "says"),
+    [
+        ("base/errors.py", "from ..cli import main", "base imports cli; rooms.toml allows it no other room"),
+        ("base/errors.py", "def f():\n    from ..runtimes.ort import run", "base imports runtimes"),
+        ("cli/main.py", "import onnxruntime", "cli imports onnxruntime; only runtimes may"),
+        ("cli/main.py", "from onnxruntime.tools import x", "cli imports onnxruntime; only runtimes may"),
+    ],
+)
+def test_a_forbidden_import_is_reported_with_its_line(tree: Path, path: str, statement: str, says: str) -> None:
+    write(tree, f"python/modelport/{path}", f"import re\n{statement}\n")
+    [problem] = check_rooms.check(tree)
+    assert problem.startswith(f"python/modelport/{path}:{2 + statement.count(chr(10))}: ")
+    assert says in problem
+
+
+def test_files_of_a_room_that_import_each_other_are_reported(tree: Path) -> None:
+    write(tree, "python/modelport/base/errors.py", "def late():\n    from . import text\n")
+    write(tree, "python/modelport/base/text.py", "from .errors import late\n")
+    [problem] = check_rooms.check(tree)
+    assert problem.endswith("these files import each other: base/errors.py -> base/text.py -> base/errors.py")
+
+
+def test_a_python_file_outside_the_rooms_is_reported(tree: Path) -> None:
+    write(tree, "python/modelport/extras.py", "")
+    assert check_rooms.check(tree) == ["python/modelport/extras.py: is in no room of rooms.toml"]
+
+
+def test_a_python_room_that_leaves_out_what_is_below_it_is_reported(tree: Path) -> None:
+    write(tree, "rooms.toml", ROOMS.replace('cli = ["runtimes", "base"]', 'cli = ["runtimes"]'))
+    [problem] = check_rooms.check(tree)
+    assert problem.startswith("rooms.toml: python room cli lacks base")
 
 
 def test_a_folder_that_is_no_room_is_reported(tree: Path) -> None:

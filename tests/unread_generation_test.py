@@ -14,11 +14,13 @@ import transformers as t
 from zoo import ROWS
 
 import modelport
-from modelport import OnnxConfig, OnnxExporter, on_disk
+from modelport import OnnxConfig, OnnxExporter
+from modelport.base.structure import flatten
 from modelport.generation.continuing import continuing
 from modelport.generation.watching import watch_generate
-from modelport.structure import flatten
-from modelport.weightless import WeightsOnDisk, open_model
+from modelport.lazy.checkpoint_weights import CheckpointWeights
+from modelport.lazy.folder import open_model
+from modelport.weights import lazy_weights
 
 PROMPT = {
     "input_ids": torch.tensor([[5, 6, 7, 8, 9], [0, 10, 11, 12, 13]]),
@@ -78,8 +80,8 @@ def model_inputs(model: Any) -> dict[str, Any]:
 def test_calls_without_values_have_the_shapes_of_calls_with_them(tmp_path: Path) -> None:
     saved(tiny_generators.DECODERS["gemma3"](), tmp_path / "model")
     model = open_model(tmp_path / "model")
-    weights = on_disk.of(model)
-    assert isinstance(weights, WeightsOnDisk)
+    weights = lazy_weights.of(model)
+    assert isinstance(weights, CheckpointWeights)
     with weights.only_shapes():
         unread = watch_generate(model, PROMPT, {"model": model}, 4)["model"]
     read = watch_generate(model, PROMPT, {"model": model}, 4)["model"]

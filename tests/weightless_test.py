@@ -18,7 +18,7 @@ from weightless_zoo import compare
 from zoo import ROWS
 
 import modelport
-from modelport.structure import flatten
+from modelport.base.structure import flatten
 
 # Ties, renamings, merged experts, computed buffers, batch norms, caches, and inputs of every kind.
 SAMPLE = [
@@ -96,7 +96,7 @@ UNREADABLE = """
 import mmap, sys
 import torch
 import modelport
-from modelport import checkpoint
+from modelport.weights import checkpoint
 
 def unreadable(file, size):
     return mmap.mmap(file, size, flags=mmap.MAP_PRIVATE, prot=0)

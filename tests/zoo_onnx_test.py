@@ -12,7 +12,7 @@ from zoo import ROWS
 from zoo_test import ATOL, RTOL, eager, one_thread  # noqa: F401  (a fixture)
 
 import modelport
-from modelport.exporters.onnx_session import quiet_session, run_session
+from modelport.runtimes.onnxruntime import quiet_session, run_session
 
 
 def onnx_outputs(session: Any, program: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:

@@ -10,7 +10,7 @@ from zoo import ROWS
 from zoo_test import eager, one_thread  # noqa: F401  (a fixture)
 
 import modelport
-from modelport.tolerance import same_values
+from modelport.values.tolerance import same_values
 
 
 def emptiness(found: list[torch.Tensor]) -> str | None:

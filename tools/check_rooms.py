@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the source tree against rooms.toml: who includes whom, sees libtorch or names operators; what CMake links."""
+"""Holds the source tree against rooms.toml: who includes or imports whom, sees libtorch or names operators; CMake."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+import check_python_rooms
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 CMAKE_ROOM = re.compile(r"^\s*modelport_room\(\s*(?P<name>\S+)(?P<rest>[^)]*)\)", re.MULTILINE)
@@ -139,7 +141,8 @@ def check(root: Path) -> list[str]:
     problems = check_table(rooms)
     if problems:  # the rest would only repeat them
         return problems
-    return check_sources(root, rooms) + check_operators(root, rooms) + check_cmake(root, rooms)
+    problems = check_sources(root, rooms) + check_operators(root, rooms) + check_cmake(root, rooms)
+    return problems + check_python_rooms.check(root)
 
 
 def main() -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .errors import ExportError
+from .base.errors import ExportError
 
 # Names and where they live: torch is imported only when one of them is used.
 _HOMES = {
-    "captured": ("Captured",),
-    "capturing": ("capture",),
+    "capturing.captured": ("Captured",),
+    "lazy.entry": ("capture",),
     "checking": ("CheckReport", "check"),
     "exporters.auto": (
         "AutoExportConfig",

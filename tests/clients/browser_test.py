@@ -7,14 +7,7 @@ from pathlib import Path
 
 import torch
 from browser import run_in_browser
-from exported import (
-    built,
-    export_one_graph,
-    generated,
-    prompt,
-    row_of,
-    save_tokenizer,
-)
+from exported import built, export_one_graph, generated, prompt, row_of, save_tokenizer
 
 from modelport.contracts import export_for_client
 

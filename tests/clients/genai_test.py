@@ -11,16 +11,7 @@ import numpy as np
 import onnxruntime_genai as og
 import pytest
 import torch
-from exported import (
-    NEW_TOKENS,
-    built,
-    generated,
-    prompt,
-    read_json,
-    row_of,
-    save_tokenizer,
-    until_end,
-)
+from exported import NEW_TOKENS, built, generated, prompt, read_json, row_of, save_tokenizer, until_end
 from transformers import WhisperFeatureExtractor
 
 from modelport.contracts import export_for_client

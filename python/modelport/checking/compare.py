@@ -14,14 +14,15 @@ from typing import Any
 import torch
 from transformers.generation.utils import ALL_CACHE_NAMES
 
-from ..artifact import Artifact, find_model, find_models, generates
-from ..dtypes import FLOATS
-from ..errors import ExportError, problem
-from ..printable import shell_quote
-from ..tolerance import Tolerance
-from .eager import Values, load_model, read_preprocessor, values_of
+from ..artifacts.artifact import Artifact, find_model, find_models, generates
+from ..base.dtypes import FLOATS
+from ..base.errors import ExportError, problem
+from ..base.printable import shell_quote
+from ..values.tolerance import Tolerance
+from ..weights.loading import load_model, read_preprocessor
+from .eager import Values, values_of
 from .report import CheckReport, Row, Skipped, amount
-from .session import Runner
+from .runner import Runner
 from .tolerance import row_of
 
 _SIZES = ("example", "batch 1", "longer", "odd")
@@ -145,12 +146,12 @@ def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
 def _in_type_of(artifact: Artifact, model: Any) -> AbstractContextManager[None]:
     """Where the artifact was made in another type than the model has, the model has that one for a while."""
     from ..exporters.prepare import module_dtype
-    from ..recast import recast_with_values
+    from ..lazy.dtype import computing_in
 
     dtype = FLOATS.get(artifact.note("dtype") or "")
     if dtype is None or not isinstance(model, torch.nn.Module) or module_dtype(model) == dtype:
         return nullcontext()
-    return recast_with_values(model, dtype)
+    return computing_in(model, dtype)
 
 
 def _inputs(runner: Runner, asked: Request, report: CheckReport) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..artifact import Artifact, further_outputs
-from ..eager_values import Pool, is_beneath, module_calls, operator_results
-from ..exporters.onnx_session import quiet_session, to_numpy
-from ..structure import flatten
-from ..tolerance import Tolerance
-from ..wrong_values import Step, is_index, is_telling, wrong_values
-from .session import Runner
+from ..artifacts.artifact import Artifact, further_outputs
+from ..base.structure import flatten
+from ..runtimes.onnxruntime import as_written, quiet_session, to_numpy
+from ..values.eager_values import Pool, is_beneath, module_calls, operator_results
+from ..values.tolerance import Tolerance
+from ..values.wrong_values import Step, is_index, is_telling, wrong_values
+from .runner import Runner
 
 
 def first_difference(
@@ -35,13 +35,10 @@ def first_difference(
 
 def all_values(artifact: Artifact, runner: Runner, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Every value of the main graph, computed as the file says, without onnxruntime's own rewriting."""
-    import onnxruntime
-
     outputs = {row["name"] for row in artifact.summary["outputs"]}
     names = [name for node in artifact.summary["nodes"] for name in node[4] if name and name not in outputs]
     model = artifact.path.read_bytes() + further_outputs(names)
-    as_written = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = quiet_session(model, weights_in=artifact.path.parent.absolute(), graph_optimization_level=as_written)
+    session = quiet_session(model, weights_in=artifact.path.parent.absolute(), **as_written())
     feeds = {name: to_numpy(value) for name, value in runner.feeds(inputs).items()}
     results = session.run(None, feeds)
     return dict(zip([o.name for o in session.get_outputs()], results, strict=True))

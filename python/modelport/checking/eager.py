@@ -4,60 +4,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
-from ..errors import problem
-from ..json_text import parse_json
-from ..model_locks import building_alone
-from ..structure import flatten
-from ..tolerance import same_values
-
-
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Without its progress bars and advice: what matters is in our own report."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity(logging.CRITICAL)
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
-def read_preprocessor(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    path = Path(folder) / "preprocessor_config.json"
-    try:
-        found = parse_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise problem("E0103", f"{path}: {error}", "download it again") from error
-    return found if isinstance(found, dict) else None
-
-
-def load_model(folder: str | os.PathLike[str], model_class: Any = None, dtype: torch.dtype | None = None) -> Any:
-    """The model of a checkpoint folder with its weights; `model_class` is a class, or its name in transformers."""
-    from ..checkpoint import Checkpoint, find_class, read_config
-
-    folder = Path(folder)
-    written = read_config(folder)
-    Checkpoint(folder)  # refuses pickles and broken files, with a way out
-    chosen = find_class(folder, written, model_class)
-    settings = {} if dtype is None else {"dtype": dtype}
-    with building_alone(), quiet_transformers():
-        model = chosen.from_pretrained(folder, trust_remote_code=False, **settings)
-    return model.eval()
+from ..base.structure import flatten
+from ..values.tolerance import same_values
 
 
 @dataclasses.dataclass

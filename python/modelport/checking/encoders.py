@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from ..errors import ExportError
+from ..base.errors import ExportError
 from ..generation.features import InResult, Merges, candidates, rows_of
 from ..generation.finding import FEATURES
 from ..generation.watching import by_name, swapped
-from ..tolerance import Tolerance
+from ..values.tolerance import Tolerance
 from .report import Row, Skipped
 from .tolerance import row_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from ..generation.prompts import for_generate, generous
-from ..tolerance import Tolerance
+from ..values.tolerance import Tolerance
 from .encoders import encoders_compared
 from .report import CheckReport, Row, Skipped
 from .tolerance import row_of

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
-from ..errors import ExportError, problem
+from ..base.errors import ExportError, problem
 
 
 @dataclasses.dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..tolerance import Tolerance, argmax_kept, cosine, same_values, scale, wide
+from ..values.tolerance import Tolerance, argmax_kept, cosine, same_values, scale, wide
 from .report import Row
 
 

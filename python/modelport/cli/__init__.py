@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ..errors import ExportError
-from ..printable import printable
+from ..base.errors import ExportError
+from ..base.printable import printable
+from ..quick_imports import command as quick_imports
 from .arguments import parser
 from .console import Console, Unsaid
 
@@ -20,6 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and gives its exit code: 0 done, 1 a mistake of ours, 2 an error or a mismatch, 130 ctrl-C.
 
     Without `argv` it is the command of this process, which ends with it."""
+    if argv is None:
+        quick_imports.allow()
     code = _run(argv)
     if argv is None:
         _leave(code)
@@ -63,10 +66,8 @@ def _done(argv: Sequence[str] | None, args: Any, console: Console) -> int:
     except Exception as error:
         import traceback
 
-        if argv is None and "modelport.cli.quick_imports" in sys.modules:
-            from .quick_imports import start_over
-
-            start_over(console)
+        if argv is None:
+            quick_imports.start_over(console)
         print(printable(traceback.format_exc()), end="", file=sys.stderr)
         console.error(f"internal error, please report with the lines above: {type(error).__name__}: {error}")
         return INTERNAL
@@ -76,7 +77,7 @@ def _of_system(error: OSError) -> ExportError:
     """What the system refused, in our words."""
     import errno
 
-    from ..errors import problem
+    from ..base.errors import problem
 
     name = f"{error.filename}: " if error.filename else ""
     ways = {

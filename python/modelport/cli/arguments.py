@@ -8,7 +8,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from ..errors import problem
+from ..base.errors import problem
 from .console import say
 
 _MODEL = """modelport turns Hugging Face models into programs that other runtimes run.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..artifact import Artifact, find_model, generates
+from ..artifacts.artifact import Artifact, find_model, generates
+from ..quick_imports.command import import_quickly
 from .console import Console
-from .quick_imports import import_quickly
 
 
 def run(args: Any, console: Console) -> bool:

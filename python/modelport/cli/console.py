@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import ExportError
-from ..printable import printable
+from ..base.errors import ExportError
+from ..base.printable import printable
 
 _PATIENCE = 1.0  # seconds without a word
 
@@ -86,7 +86,7 @@ class Console:
 
 def note_code(console: Console, folder: Path) -> None:
     """Names the code in a checkpoint that is going to run."""
-    from ..remote_code import code_files
+    from ..weights.remote_code import code_files
 
     files = code_files(folder)
     if files:

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..artifact import Artifact
-from ..errors import ExportError
-from ..printable import python_text, shell_quote
-from ..staging import Staging
+from ..artifacts.artifact import Artifact
+from ..artifacts.staging import Staging
+from ..base.errors import ExportError
+from ..base.printable import python_text, shell_quote
 from .companions import copy_companions, write_contract
 from .console import Console
 from .inspect_artifact import limit_lines, linked_text, size_text
+from .outcome import refuse_difference
 
 
 def wanted(args: Any, loading: Any) -> bool:
@@ -30,13 +31,12 @@ def wanted(args: Any, loading: Any) -> bool:
 
 def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging) -> bool:
     from ..generation.watching import refuse_if_it_cannot_generate
-    from .export_onnx import refuse_difference
 
     refuse_if_it_cannot_generate(loading.model_class())
     with console.stage("load"):
         model = loading.opened()
     parts = _exported(args, console, loading, model, config)
-    total = sum(t.nbytes for part in parts.values() for t in part.captured.unread_program.weights().values())
+    total = sum(t.nbytes for part in parts.values() for t in part.captured.lazy_program.weights().values())
     with console.stage("write", staging.written, total):
         parts.write(staging.folder)
         copy_companions(loading.folder, staging.folder)

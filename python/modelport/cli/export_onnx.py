@@ -11,16 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..artifact import Artifact
-from ..errors import problem
-from ..printable import printable
-from ..staging import Staging
+from ..artifacts.artifact import Artifact
+from ..artifacts.staging import Staging
+from ..base.errors import problem
+from ..quick_imports.command import import_quickly
 from . import export_generation
 from .companions import copy_companions, write_contract
-from .console import Console, note_code, say
+from .console import Console, note_code
 from .inspect_artifact import limit_lines, linked_text, size_text
 from .interrupt import interruptible
-from .quick_imports import import_quickly
+from .outcome import refuse_difference
 
 
 def run(args: Any, console: Console) -> bool:
@@ -41,7 +41,7 @@ def run(args: Any, console: Console) -> bool:
                 "name a folder as OUT, and no --task without -with-past",
             )
         program = _program(console, loading, config)
-        total = sum(t.nbytes for t in program.captured.unread_program.weights().values())
+        total = sum(t.nbytes for t in program.captured.lazy_program.weights().values())
         with console.stage("write", staging.written, total):
             program.write(staging.folder / staging.name)
             if not staging.is_file:
@@ -61,15 +61,6 @@ def run(args: Any, console: Console) -> bool:
     return True
 
 
-def refuse_difference(console: Console, report: Any) -> None:
-    """Nothing wrong is called a success."""
-    if report is None or report.ok:
-        return
-    if not console.quiet and not console.as_json:
-        say(printable(str(report)))
-    raise report.error()
-
-
 @contextmanager
 def _warnings_as_notes(console: Console) -> Iterator[None]:
     with warnings.catch_warnings():
@@ -85,9 +76,9 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
     with console.stage("import"):
         if not args.trust_remote_code:  # which may use whatever it likes
             import_quickly()
-        from ..checking.session import needs_onnxruntime
         from ..exporters.configs import OnnxConfig
         from ..exporters.onnx import checked_opset
+        from ..runtimes.onnxruntime import needs_onnxruntime
         from .loading import Loading
 
         opset = checked_opset(args.opset)

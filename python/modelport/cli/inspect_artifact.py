@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..artifact import Artifact, find_models
-from ..printable import one_line
+from ..artifacts.artifact import Artifact, find_models
+from ..base.printable import one_line
 from .console import Console
 
 _TOP = 10

@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-from .. import on_disk
-from ..capturing import capture
-from ..checking.eager import load_model, quiet_transformers, read_preprocessor
-from ..checkpoint import Checkpoint, read_config
-from ..dtypes import float_dtype
-from ..errors import ExportError, problem
+from ..base.dtypes import float_dtype
+from ..base.errors import ExportError, problem
 from ..exporters.onnx import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
 from ..inputs import example_inputs, model_class
-from ..remote_code import code_files, refuse_code
-from ..weightless import open_model
+from ..lazy.entry import capture
+from ..lazy.folder import open_model
+from ..weights import lazy_weights
+from ..weights.checkpoint import Checkpoint, read_config
+from ..weights.loading import load_model, quiet_transformers, read_preprocessor
+from ..weights.remote_code import code_files, refuse_code
 
 
 class Loading:
@@ -88,7 +88,7 @@ class Loading:
                 model = open_model(self.folder, model_class=self.cls, dtype=self.dtype)
         except ExportError as error:
             raise self._of_another_class(error) from error.__cause__
-        return model if on_disk.of(model) is not None else self._in_memory(model, "its weights had to be loaded")
+        return model if lazy_weights.of(model) is not None else self._in_memory(model, "its weights had to be loaded")
 
     def _in_memory(self, model: Any, why: str) -> Any:
         if self.args.weights == "link":

@@ -7,12 +7,12 @@ import sys
 import time
 from typing import Any
 
-from ..errors import problem
-from ..printable import printable
+from ..base.errors import problem
+from ..base.printable import printable
+from ..quick_imports.command import import_quickly
 from ..running.folder import open_folder
 from ..running.media import read_image, read_sound
 from .console import Console, note_code, say
-from .quick_imports import import_quickly
 
 # Weights that onnxruntime rearranges when it loads them make prompts faster to read, by a fifth, and steps not at all:
 # in one run the time that it takes comes back only with prompts of many hundreds of tokens.
@@ -25,11 +25,11 @@ def run(args: Any, console: Console) -> bool:
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
         import_quickly()
-        from ..checking.eager import quiet_transformers
         from ..running import open_model
         from ..running.classes import cannot_generate, generating_class
         from ..running.generating import read_config
         from ..running.prompt import Prompt, Reader
+        from ..weights.loading import quiet_transformers
     cls = generating_class(folder)
     if isinstance(cls, str):
         raise cannot_generate(folder.path, cls)

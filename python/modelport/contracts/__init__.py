@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..artifact import PARTS
-from ..errors import problem
-from ..staging import Staging
+from ..artifacts.artifact import PARTS
+from ..artifacts.staging import Staging
+from ..base.errors import problem
 
 _MODULES: Mapping[str, str] = {"genai": "genai", "transformers.js": "transformers_js"}
 CLIENTS = tuple(_MODULES)

@@ -10,7 +10,7 @@ import torch
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
-from ..structure import flatten
+from ..base.structure import flatten
 from .genai_whisper import DECODER, ENCODER
 from .own_parts import OwnPart
 

@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ..artifact import Artifact
-from ..errors import ExportError, problem
+from ..artifacts.artifact import Artifact
+from ..base.errors import ExportError, problem
 
 _PREFIX = "modelport."
 _OF_THE_GRAPH = ("limits",)

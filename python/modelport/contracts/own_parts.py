@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from ..errors import problem
+from ..base.errors import problem
+from ..base.structure import flatten
 from ..exporters.base import config_of_part
 from ..exporters.configs import OnnxConfig
 from ..exporters.onnx import OnnxExporter, OnnxProgram
-from ..structure import flatten
-from ..tolerance import same_values
+from ..values.tolerance import same_values
 from .layout import Layout
 
 

@@ -9,13 +9,12 @@ from typing import Any
 
 from .layout import Graph, Layout, named_class, refusal
 from .transformers_js_caches import cache_names, own_names, readable
-from .transformers_js_classes import DECODER, MEDIA, RENAMED, SESSIONS, WRITTEN
+from .transformers_js_classes import DECODER, KINDS_OF_POSITION, MEDIA, RENAMED, SESSIONS, WRITTEN
 
 CLIENT = "transformers.js"
 FOLDER = "onnx"
 PREPROCESSOR = "preprocessor_config.json"
 _MOST_FILES = 100  # of weights, for a graph
-KINDS_OF_POSITION = 3  # time, height and width of what is seen
 
 _CACHE = r"past_\w+\..+"
 _WRITTEN_CACHE = r"past_key_values\.\d+\.(?:(?:en|de)coder\.)?(?:key|value)|past_(?:conv|ssm|recurrent)\.\d+"

@@ -25,6 +25,8 @@ SEEING_AND_HEARING = Sessions(
 # What an export writes.
 WRITTEN = (ONE_GRAPH, DECODER, ENCODER_DECODER, SEEING, HEARING, SEEING_AND_HEARING)
 
+KINDS_OF_POSITION = 3  # time, height and width of what is seen
+
 _NAMES = {
     ONE_GRAPH: """
         ASTForAudioClassification ASTModel AfmoeModel AlbertForMaskedLM AlbertForQuestionAnswering

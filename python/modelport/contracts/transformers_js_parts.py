@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..errors import ExportError
+from ..base.errors import ExportError
+from ..base.structure import flatten, unflatten
 from ..exporters.onnx import PartExport
-from ..generation.components import Part
 from ..generation.continuing import STEPS, Example
 from ..generation.cutting import Cut
 from ..generation.encoders import encoder_name, encoder_part
@@ -25,12 +25,12 @@ from ..generation.filling import complete
 from ..generation.finding import find_cut
 from ..generation.modules import Embedding, Encoder
 from ..generation.multimodal import decoder_part, for_any_number
+from ..generation.part import Part
 from ..generation.prompts import generous
 from ..generation.roles import Roles, alike, placed, roles_in, rows_for, stretched
 from ..generation.watching import Call
-from ..structure import flatten, unflatten
 from .own_parts import refuse_other_values
-from .transformers_js import KINDS_OF_POSITION
+from .transformers_js_classes import KINDS_OF_POSITION
 
 EMBEDDING, DECODER = "embed_tokens", "decoder_model_merged"
 
@@ -257,7 +257,7 @@ def _with_columns(seen: _Seen, decoder: Part, lacking: list[str]) -> dict[str, P
         encoder_name(seen.modality): Part(_EncoderOfColumns(cut, seen.modality, columns).eval(), encoder.inputs),
         EMBEDDING: words(cut.whole, columns.count - columns.width),
         DECODER: dataclasses.replace(
-            decoder, module=module, inputs=example, dynamic_shapes=shapes, also=_check(seen, columns, example, shapes)
+            decoder, module=module, inputs=example, dynamic_shapes=shapes, serves=_check(seen, columns, example, shapes)
         ),
     }
 

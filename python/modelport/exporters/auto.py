@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import problem
+from ..base.errors import problem
 from .base import HfExporter
 from .configs import DynamoConfig, ExportConfigMixin, ExportFormat, OnnxConfig
 from .dynamo import DynamoExporter

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import MutableMapping
 from typing import Any, ClassVar
 
-from ..errors import problem
+from ..base.errors import problem
 from .configs import DynamoConfig, ExportConfigMixin, OnnxConfig
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any, Self
 
-from ..errors import problem
+from ..base.errors import problem
 
 
 class ExportFormat(Enum):

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import torch
 from torch.utils import _pytree as pytree
 
-from .. import core
-from ..captured import Captured
-from ..capturing import capture
-from ..errors import problem
-from ..staging import Staging
-from ..structure import Flat
+from ..artifacts.staging import Staging
+from ..base import core
+from ..base.errors import problem
+from ..base.structure import Flat
+from ..capturing.captured import Captured
+from ..lazy.entry import capture
 from .base import HfExporter
 from .configs import DynamoConfig
 from .patches import apply_patches

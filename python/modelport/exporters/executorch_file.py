@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import core
-from ..errors import problem
+from ..base import core
+from ..base.errors import problem
 
 REQUIREMENT = "executorch==1.5.1"
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .. import _artifact
-from ..errors import problem
+from ..base.errors import problem
 
 Places = Mapping[str, tuple[str, int]]  # file and offset by the name of the weight
 

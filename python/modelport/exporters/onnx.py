@@ -14,27 +14,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from .. import core, on_disk
-from ..artifact import further_outputs
-from ..captured import Captured
-from ..capturing import capture
-from ..dtypes import float_dtype, short_name
-from ..errors import problem
-from ..limits import CallLimits, Limits, check_frozen
-from ..staging import Staging
-from ..structure import flatten
-from ..unfilled import CapturedUnfilled, Streams
-from ..weightless import CapturedOnDisk, WeightsOnDisk, open_model
+from ..artifacts.artifact import further_outputs
+from ..artifacts.limits import CallLimits, Limits, check_frozen
+from ..artifacts.staging import Staging
+from ..base import core
+from ..base.dtypes import float_dtype, short_name
+from ..base.errors import problem
+from ..base.structure import flatten
+from ..capturing.captured import Captured
+from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
+from ..lazy.checkpoint_weights import CheckpointWeights
+from ..lazy.entry import capture
+from ..lazy.folder import open_model
+from ..runtimes.onnxruntime import quiet_session, run_session, shape_of, to_numpy
+from ..weights import lazy_weights
 from .base import HfExporter, config_of_part
 from .configs import OnnxConfig
 from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, output_names
-from .onnx_session import quiet_session, run_session, shape_of, to_numpy
 from .patches import apply_patches
 from .prepare import config_flags, in_dtype, prepare_for_export
 
 if TYPE_CHECKING:
-    from ..generation.components import Components, Part
+    from ..generation.components import Components
+    from ..generation.part import Part
 
 # Attention, RMS normalization and rotary embedding are single operators from 23 on, which the current onnxruntime, its
 # builds for Node.js and the browser included, all run.
@@ -98,8 +101,8 @@ class PartExport:
 
     def __init__(self, config: Any, model: Any):
         """`model` is the whole of which they are parts; its weights may be on disk."""
-        weights = on_disk.of(model)
-        self.config, self.weights = config, weights if isinstance(weights, WeightsOnDisk) else None
+        weights = lazy_weights.of(model)
+        self.config, self.weights = config, weights if isinstance(weights, CheckpointWeights) else None
         self.model = model
 
     def __call__(self, name: str, part: Part) -> OnnxProgram:
@@ -115,8 +118,8 @@ class PartExport:
             if part.trials is not None:
                 part.trials(captured, inputs)
         if self.weights is not None:
-            captured = CapturedOnDisk(captured, self.weights.of(part.module))
-        if part.also is not None and not part.also(captured):
+            captured = CheckpointCaptured(captured, self.weights.of(part.module))
+        if part.serves is not None and not part.serves(captured):
             raise problem(
                 "E0205",
                 f"{name}: reading the prompt is not a case of continuing it, so that one graph does not serve both",
@@ -154,7 +157,7 @@ class OnnxProgram:
         self.captured = captured
         self.config = config
         self.opset = opset
-        program = captured.unread_program
+        program = captured.lazy_program
         inputs = {name: input_name(name) for name, _, _ in program.inputs()}
         asked = dict(config.names or {})
         renamed = output_names(captured.output_names, inputs)
@@ -167,7 +170,7 @@ class OnnxProgram:
 
     def _lowered(self, *, keep_weights: bool) -> Any:
         names = (self._input_names, self._output_names, self._axes)
-        program = self.captured.unread_program
+        program = self.captured.lazy_program
         settings = {"keep_weights": keep_weights, "limits_in_graph": self.config.limits_in_graph}
         return core.lower_onnx(program, self.opset, self.config.optimize, *names, **settings)
 
@@ -282,12 +285,12 @@ class OnnxProgram:
                 writing["metadata"].append(("modelport.linked", json.dumps(prints, sort_keys=True)))
                 writing["home"] = os.path.realpath(home or path.parent)
             files, losses = graph.write(os.fspath(path), writing, places, streams.made)
-        if isinstance(self.captured, CapturedOnDisk):
+        if isinstance(self.captured, CheckpointCaptured):
             self.captured.refuse_changed()
         self.files = [Path(file) for file in files]
         warn_of_overflows({name: (over, to) for name, _, to, over, _ in losses if over})
 
-    def _streams(self, layout: str) -> Streams:
+    def _streams(self, layout: str) -> WeightStreams:
         """Where the weights are that have no contents in memory, to be read and converted as they are written."""
         if layout == "linked" and not hasattr(self.captured, "weight_files"):
             raise problem(
@@ -296,7 +299,7 @@ class OnnxProgram:
                 "export from the folder: OnnxExporter().export('path/to/folder', inputs, config)",
                 "weights='copy'",
             )
-        return self.captured.streams() if isinstance(self.captured, CapturedUnfilled) else Streams()
+        return self.captured.streams() if isinstance(self.captured, LazyCaptured) else WeightStreams()
 
     def _writing(self, layout: str | None, **changes: Any) -> dict[str, Any]:
         chosen = {name: changes.get(name, getattr(self.config, name)) for name in _WRITING}

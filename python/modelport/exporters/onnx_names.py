@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import problem
+from ..base.errors import problem
 
 # Our symbols, and what the axis is called in an ONNX file.
 AXES = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ..replaced_attributes import Factory, replaced_here
+from ..symbolic.replaced_attributes import Factory, replaced_here
 
 _PATCHES: dict[str, list[tuple[str, str, Factory]]] = {}
 

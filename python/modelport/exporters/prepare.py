@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from ..errors import problem
-from ..model_locks import only_user
-from ..structure import flatten, unflatten
+from ..base.errors import problem
+from ..base.structure import flatten, unflatten
+from ..models.locks import only_user
 from .preparers import precompute_export_inputs
 
 _LABELS = ("labels", "future_values")

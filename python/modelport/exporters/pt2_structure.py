@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..printable import one_line
-from ..structure import flatten
+from ..base.object_nodes import register_object
+from ..base.printable import one_line
+from ..base.structure import flatten
 
 _LONGEST = 200  # characters of a message that a file may fill
 
@@ -130,12 +131,10 @@ def _is_cache(cls: type) -> bool:
 
 
 def _cache(name: str, cls: type, context: Any, values: list[Any]) -> Any:
-    from transformers.exporters.exporter_dynamo import register_pytree_node
-
     if not isinstance(context, dict) or context.get("_t") != "obj" or context.get("p") != name:
         raise UnknownStructure(f"a {cls.__name__} that is described as something else")
     made = _Described(values).value(context)
-    register_pytree_node(cls)
+    register_object(cls)
     return made
 
 

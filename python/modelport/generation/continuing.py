@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..dynamic import MaybeEmpty
-from ..structure import flatten
+from ..base.structure import flatten
+from ..capturing.dynamic import MaybeEmpty
 from .watching import Call
 
 STEPS = 3  # put side by side; distinct from the batch of 2

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..replaced_attributes import replaced_here
+from ..symbolic.replaced_attributes import replaced_here
 from .features import Features, InMerge, InResult, Merges, rows_of
 from .watching import Call, by_name, swapped
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..errors import problem
+from ..base.errors import problem
 from .continuing import continuing, without_flags
 from .watching import generating_parts, watch_generate, watched
 

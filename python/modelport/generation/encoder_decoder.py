@@ -17,7 +17,7 @@ import torch
 from transformers.cache_utils import EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
-from ..structure import flatten
+from ..base.structure import flatten
 from .caches import parts_of
 from .continuing import BATCH, PAST, Example, continuing, without_flags
 from .watching import Call

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from ..structure import flatten
-from .components import Part
+from ..base.structure import flatten
 from .cutting import Cut
 from .features import InMerge
 from .modules import Encoder
+from .part import Part
 
 _FILES = {"image": "vision_encoder", "video": "video_encoder", "audio": "audio_encoder"}
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from ..dynamic import MaybeEmpty
-from ..structure import flatten, unflatten
+from ..base.structure import flatten, unflatten
+from ..capturing.dynamic import MaybeEmpty
 from .continuing import BATCH, PAST, SEQUENCE, Example
 from .cutting import Cut
 from .watching import Call

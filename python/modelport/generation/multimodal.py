@@ -13,15 +13,15 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..errors import ExportError, problem
-from ..structure import flatten
-from .components import Export, Part
+from ..base.errors import ExportError, problem
+from ..base.structure import flatten
 from .continuing import BATCH, SEQUENCE, STEPS, Example, continuing
 from .cutting import Cut, DoesNotRun
 from .encoders import encoder_name, encoder_part
 from .filling import gives_logits, rows_axis, shapes
 from .finding import find_cut, sees_or_hears
 from .modules import Decoder, Embedding, Encoder
+from .part import Export, Part
 from .reading import reading_parts
 from .roles import Roles, alike, placed, roles_in, rows_for, stretched
 from .watching import Call

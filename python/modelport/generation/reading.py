@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..structure import flatten
-from .components import Part
+from ..base.structure import flatten
 from .cutting import Cut, DoesNotRun
 from .encoders import encoder_name, encoder_part
 from .features import Features, InResult, at, candidates, rows_of
 from .modules import Reader
+from .part import Part
 from .roles import alike
 from .watching import Call
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..structure import flatten
+from ..base.structure import flatten
 from .cutting import Cut, DoesNotRun, Fixed
 from .features import Features, InMerge, InResult, Merges, candidates, perturbed, rows_of
 from .watching import Call

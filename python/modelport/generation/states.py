@@ -16,7 +16,7 @@ import torch
 from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES
 
-from ..structure import Flat, flatten, unflatten
+from ..base.structure import Flat, flatten, unflatten
 from .continuing import STATE
 from .watching import Call
 

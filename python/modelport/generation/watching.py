@@ -13,7 +13,8 @@ import torch
 from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES
 
-from ..errors import problem
+from ..base.errors import problem
+from ..models.transformers_private import PREPARE_CACHE, TAKES_FEATURES
 from .caches import keep_whole_past, keep_windows
 
 Call = dict[str, Any]
@@ -89,7 +90,7 @@ def watch_generate(
 
 def generating_parts(model: torch.nn.Module) -> dict[str, Any]:
     """The model and those inside it that have a `generate` of their own, by name."""
-    return {name: part for name, part in model.named_modules() if hasattr(part, "_prepare_cache_for_generation")}
+    return {name: part for name, part in model.named_modules() if hasattr(part, PREPARE_CACHE)}
 
 
 def refuse_if_it_cannot_generate(model: Any) -> None:
@@ -109,15 +110,15 @@ def refuse_if_it_cannot_generate(model: Any) -> None:
 def _seen_whole(model: Any) -> Iterator[None]:
     """Everything happens in forward, where it is seen: generate would run encoders of images before it."""
     with ExitStack() as stack:
-        if hasattr(model, "_supports_mm_encoder_outputs"):
-            stack.enter_context(swapped(model, "_supports_mm_encoder_outputs", lambda: False))
+        if hasattr(model, TAKES_FEATURES):
+            stack.enter_context(swapped(model, TAKES_FEATURES, lambda: False))
         yield
 
 
 @contextmanager
 def _caches_changed(model: Any, change: Callable[[Cache], None]) -> Iterator[None]:
     """Caches that `generate` makes are changed before they are used."""
-    prepare = model._prepare_cache_for_generation
+    prepare = getattr(model, PREPARE_CACHE)
 
     def prepared(generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         result = prepare(generation_config, model_kwargs, *args, **kwargs)
@@ -126,7 +127,7 @@ def _caches_changed(model: Any, change: Callable[[Cache], None]) -> Iterator[Non
                 change(value)
         return result
 
-    with swapped(model, "_prepare_cache_for_generation", prepared):
+    with swapped(model, PREPARE_CACHE, prepared):
         yield
 
 

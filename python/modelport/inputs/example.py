@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..errors import problem
+from ..base.errors import problem
 from . import placeholders, rules
 from .making import Making, Sizes, Subject
 from .trial import ignores, refusal, settle

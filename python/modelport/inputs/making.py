@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..model_locks import building_alone
+from ..models.locks import building_alone
 from .facts import Facts
 
 Options = dict[str, list[Any]]

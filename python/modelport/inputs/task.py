@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ExportError, problem
+from ..base.errors import ExportError, problem
 
 # Task names of pipelines and of optimum; the tables of transformers' auto classes (MODEL_FOR_…_MAPPING_NAMES) in which
 # the class is looked up, in this order.

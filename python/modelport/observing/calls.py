@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..structure import flatten, unflatten
+from ..base.object_nodes import is_cache, register_object
+from ..base.structure import flatten, unflatten
 from .keeping import Kept, Store
 
 Path = tuple[str | int, ...]
@@ -188,10 +189,8 @@ def _kept(keep: Callable[[str, torch.Tensor], Kept], name: str, leaf: Any) -> An
 
 def _make_known(value: Any) -> None:
     """A cache without tensors yet looks like any other object: by its class it is one to flatten."""
-    from transformers.exporters.exporter_dynamo import is_cache_object, register_pytree_node
-
-    if is_cache_object(value) and type(value) not in pytree.SUPPORTED_NODES:
-        register_pytree_node(type(value))
+    if is_cache(value):
+        register_object(type(value))
 
 
 def leaves_in(value: Any) -> Iterator[tuple[Path, Any]]:

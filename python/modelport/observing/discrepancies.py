@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
+from ..base.errors import problem
 from ..checking.tolerance import distance
-from ..errors import problem
 from ..exporters.onnx_names import input_name, output_names
-from ..exporters.onnx_session import quiet_session, run_session, to_numpy
-from ..tolerance import Tolerance, same_values, wide
+from ..runtimes.onnxruntime import quiet_session, run_session, to_numpy
+from ..values.tolerance import Tolerance, same_values, wide
 from .plan import Plan
 
 _DTYPES = {

@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from ..captured import Captured
-from ..errors import ExportError, problem
+from ..base.errors import ExportError, problem
+from ..base.structure import flatten
+from ..capturing.captured import Captured
 from ..exporters.configs import OnnxConfig
 from ..exporters.onnx import OnnxExporter, OnnxProgram
-from ..structure import flatten
-from ..tolerance import same_values
+from ..values.tolerance import same_values
 from .emptiness import ExplicitSizes
 from .example import Example
 from .layout import Batch

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..dynamic import Axes
+from ..capturing.dynamic import Axes
 from ..exporters.onnx_names import AXES
 from .leaves import Choice, Fill, Leaf, Shape, alike
 from .relations import Relation, difference, relations

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from ..errors import problem
-from ..structure import flatten
+from ..base.errors import problem
+from ..base.structure import flatten
 from .calls import InputCandidate, Path
 
 Shape = tuple[int, ...]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..errors import problem
+from ..base.errors import problem
 from .calls import InputCandidate, InputObserverInfo, Signature, is_symbolic, kept_outputs, stored_arguments
 from .example import Example
 from .keeping import Kept, Store

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..errors import problem
+from ..base.errors import problem
 from .calls import InputCandidate, InputObserverInfo, Path, Scalar, leaves_in
 from .layout import Batch, Layout
 from .leaves import Choice, Leaf, leaves_of, options

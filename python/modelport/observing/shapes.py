@@ -32,7 +32,7 @@ def _with_groups(shapes: dict[str, Any], signature: Signature) -> dict[str, Any]
 
 
 def _tensors_of(plan: Plan, arguments: Mapping[str, Any]) -> list[tuple[str, torch.Tensor]]:
-    from ..structure import flatten
+    from ..base.structure import flatten
 
     return list(flatten(dict(arguments)).tensors().items())
 

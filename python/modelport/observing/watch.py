@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from ..errors import problem
+from ..base.errors import problem
 
 _LOCK = threading.RLock()
 

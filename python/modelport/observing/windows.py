@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..replaced_attributes import replaced_here
+from ..symbolic.replaced_attributes import replaced_here
 
 
 @contextmanager

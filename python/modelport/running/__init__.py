@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ..errors import problem
 from .folder import Folder, open_folder
 
 __all__ = ["load", "open_folder"]
@@ -21,11 +20,10 @@ def load(folder: str | os.PathLike[str], *, threads: int | None = None, **sessio
 
 
 def open_model(folder: Folder, *, threads: int | None = None, **session_options: Any) -> Any:
-    from ..checking.session import needs_onnxruntime
+    from ..runtimes.opening import open_runner, runtime_of
     from .classes import generating_class
 
-    needs_onnxruntime()
-    _check_options(session_options)
+    runtime_of(next(iter(folder.files.values()))).check(session_options)
     options = {"threads": threads or 0, **session_options}
     found = generating_class(folder)
     if not isinstance(found, str):
@@ -33,16 +31,5 @@ def open_model(folder: Folder, *, threads: int | None = None, **session_options:
 
         return generating_model(folder, found, options)
     from .plain import PlainModel
-    from .session import Session
 
-    return PlainModel(Session(folder.files["model"], options), folder.config, found)
-
-
-def _check_options(options: dict[str, Any]) -> None:
-    from onnxruntime import SessionOptions
-
-    unknown = [name for name in options if "." not in name and not hasattr(SessionOptions, name)]
-    if unknown:
-        known = [name for name in vars(SessionOptions) if isinstance(vars(SessionOptions)[name], property)]
-        what = f"onnxruntime's SessionOptions has no {', '.join(unknown)}"
-        raise problem("E0301", what, f"it has: {', '.join(known)}" if known else "leave it out")
+    return PlainModel(open_runner(folder.files["model"], options), folder.config, found)

@@ -1,4 +1,4 @@
-"""The cache of an exported model: what one call leaves behind for the next, in onnxruntime's own memory."""
+"""The cache of an exported model: what one call leaves behind for the next, in the runtime's own memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 
-from ..errors import problem
-from .session import Slot, to_tensor, to_value
+from ..base.errors import problem
+from ..runtimes.runner import Memory, Slot
 
 _NAME = re.compile(
     r"past(?:_key_values)?(?:_(?P<state>\w+))?\.(?P<layer>\d+)(?:\.(?:decoder|encoder))?(?:\.(?P<part>\w+))?"
@@ -49,9 +49,9 @@ class Kept(NamedTuple):
 class SessionCache(DynamicCache):
     """Values by the inputs that take them. They are never written to: a call gives new ones."""
 
-    def __init__(self, kept: Sequence[Kept]):
+    def __init__(self, kept: Sequence[Kept], memory: Memory):
         Cache.__init__(self, layers=[])
-        self.kept = kept
+        self.kept, self.memory = kept, memory
         self.names, self.presents = [row.past.name for row in kept], [row.present for row in kept]
         self.values: Sequence[Any] | None = None  # before the first call
         self.seen = 0  # tokens
@@ -59,7 +59,7 @@ class SessionCache(DynamicCache):
     def start(self, batch: int) -> Sequence[Any]:
         """What goes into the next call."""
         if self.values is None:
-            return [to_value(kept.empty(batch)) for kept in self.kept]
+            return [self.memory.to_value(kept.empty(batch)) for kept in self.kept]
         return self.values
 
     def fill(self, values: Sequence[Any], tokens: int) -> None:
@@ -70,10 +70,10 @@ class SessionCache(DynamicCache):
 
     def take(self, tensors: Sequence[torch.Tensor], tokens: int) -> None:
         """What somebody else kept of an earlier call, after so many tokens."""
-        self.values, self.seen = [to_value(tensor) for tensor in tensors], tokens
+        self.values, self.seen = [self.memory.to_value(tensor) for tensor in tensors], tokens
 
     def tensors(self) -> list[torch.Tensor]:
-        return [to_tensor(value) for value in self.values or ()]
+        return [self.memory.to_tensor(value) for value in self.values or ()]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         return self.seen
@@ -94,7 +94,7 @@ class SessionCache(DynamicCache):
         for i, kept in enumerate(self.kept):
             index, part = kept.place
             layer = found.setdefault(index, Layer())
-            layer.parts[part] = None if self.values is None else to_tensor(self.values[i])
+            layer.parts[part] = None if self.values is None else self.memory.to_tensor(self.values[i])
         return [found[index] for index in sorted(found)]
 
     @layers.setter
@@ -159,7 +159,7 @@ class SessionCache(DynamicCache):
         )
 
     def __deepcopy__(self, _memo: Any) -> SessionCache:
-        copied = SessionCache(self.kept)
+        copied = SessionCache(self.kept, self.memory)
         copied.values, copied.seen = None if self.values is None else list(self.values), self.seen
         return copied
 
@@ -169,7 +169,7 @@ class SessionCache(DynamicCache):
     def _change(self, change: Callable[[torch.Tensor, Kept], torch.Tensor]) -> None:
         if self.values is not None:
             pairs = zip(self.values, self.kept, strict=True)
-            self.values = [to_value(change(to_tensor(value), kept)) for value, kept in pairs]
+            self.values = [self.memory.to_value(change(self.memory.to_tensor(value), kept)) for value, kept in pairs]
 
 
 class Layer:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..artifact import Artifact
-from ..errors import problem
+from ..artifacts.artifact import Artifact
+from ..base.errors import problem
 from .folder import Folder
 
 

@@ -10,10 +10,10 @@ import torch
 from transformers.cache_utils import Cache, EncoderDecoderCache
 from transformers.generation.utils import ALL_CACHE_NAMES
 
-from ..errors import problem
+from ..base.errors import problem
+from ..runtimes.runner import Runner, Slot
 from .cache import Kept, SessionCache
 from .inputs import Call
-from .session import Session, Slot, to_tensor, to_value
 
 _PAST = re.compile(r"past_key_values|past")
 
@@ -21,7 +21,7 @@ _PAST = re.compile(r"past_key_values|past")
 class _Calls(NamedTuple):
     """How one file is called: its inputs and outputs that are no cache."""
 
-    session: Session
+    session: Runner
     inputs: list[Slot]
     outputs: list[str]
 
@@ -29,8 +29,9 @@ class _Calls(NamedTuple):
 class Decoder:
     """Runs the file that fits and keeps the cache."""
 
-    def __init__(self, step: Session, prefill: Session | None = None):
+    def __init__(self, step: Runner, prefill: Runner | None = None):
         """`prefill` reads the prompt where `step` can only go on after it."""
+        self.memory = step.memory
         kept = [_kept(slot, step, prefill) for name, slot in step.inputs.items() if name.startswith("past")]
         self._own = [row for row in kept if not row.crosses]
         self._cross = [row for row in kept if row.crosses]
@@ -38,7 +39,7 @@ class Decoder:
         self._prefill = None if prefill is None else self._calls(prefill, kept)
 
     @staticmethod
-    def _calls(session: Session, kept: Sequence[Kept]) -> _Calls:
+    def _calls(session: Runner, kept: Sequence[Kept]) -> _Calls:
         pasts, presents = {row.past.name for row in kept}, {row.present for row in kept}
         free = [slot for name, slot in session.inputs.items() if name not in pasts]
         return _Calls(session, free, [name for name in session.outputs if name not in presents])
@@ -48,8 +49,8 @@ class Decoder:
         return bool(self._own)
 
     def new_cache(self) -> Cache:
-        own = SessionCache(self._own)
-        return EncoderDecoderCache(own, SessionCache(self._cross)) if self._cross else own
+        own = SessionCache(self._own, self.memory)
+        return EncoderDecoderCache(own, SessionCache(self._cross, self.memory)) if self._cross else own
 
     @property
     def plain_name(self) -> str | None:
@@ -69,7 +70,7 @@ class Decoder:
         """One call. The cache is as it is afterwards; without one nothing is kept."""
         own, cross = parts_of(self.new_cache() if cache is None else cache)
         session, _, outputs = self._next(own.seen)
-        feeds = {name: to_value(tensor) for name, tensor in inputs.items()}
+        feeds = {name: self.memory.to_value(tensor) for name, tensor in inputs.items()}
         if session is self._step.session:
             for part in (own, cross):
                 feeds.update(zip(part.names, part.start(call.batch), strict=True))
@@ -80,7 +81,7 @@ class Decoder:
         for part in filled:
             part.fill(results[start : start + len(part.presents)], call.tokens)
             start += len(part.presents)
-        return {name: to_tensor(value) for name, value in zip(outputs, results, strict=False)}
+        return {name: self.memory.to_tensor(value) for name, value in zip(outputs, results, strict=False)}
 
 
 def parts_of(cache: Cache) -> tuple[SessionCache, SessionCache]:
@@ -88,17 +89,17 @@ def parts_of(cache: Cache) -> tuple[SessionCache, SessionCache]:
     if isinstance(cache, EncoderDecoderCache):
         own, cross = cache.self_attention_cache, cache.cross_attention_cache
     else:
-        own, cross = cache, SessionCache([])
+        own, cross = cache, SessionCache([], getattr(cache, "memory", None))
     if not isinstance(own, SessionCache) or not isinstance(cross, SessionCache):
         raise problem(
             "E0301",
-            f"this model cannot go on from a {type(own).__name__}: its own cache is in onnxruntime's memory",
+            f"this model cannot go on from a {type(own).__name__}: its own cache is in the runtime's memory",
             "leave past_key_values out; generate(..., return_dict_in_generate=True) gives the cache to go on with",
         )
     return own, cross
 
 
-def _kept(slot: Slot, step: Session, prefill: Session | None) -> Kept:
+def _kept(slot: Slot, step: Runner, prefill: Runner | None) -> Kept:
     """How an input called past... goes from call to call."""
     names = [_PAST.sub("present", slot.name, count=1), slot.name.replace("past", "present", 1)]
     known = [*step.outputs, *(prefill.outputs if prefill is not None else ())]

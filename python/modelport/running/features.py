@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .session import Session
+from ..runtimes.runner import Runner
 
 # Inputs of encoders in folders for transformers.js, and what transformers calls them.
 _SHORTER = {"grid_thw": "image_grid_thw"}
@@ -16,7 +16,7 @@ _SHORTER = {"grid_thw": "image_grid_thw"}
 class Encoders:
     """The files that make features."""
 
-    def __init__(self, sessions: list[Session], feeds: Callable[..., dict[str, torch.Tensor]]):
+    def __init__(self, sessions: list[Runner], feeds: Callable[..., dict[str, torch.Tensor]]):
         self._sessions, self._feeds = sessions, feeds
 
     @property
@@ -37,12 +37,12 @@ class Encoders:
         return {name: value for name, value in given.items() if name not in media}
 
 
-def _has_something_for(session: Session, given: Mapping[str, Any]) -> bool:
+def _has_something_for(session: Runner, given: Mapping[str, Any]) -> bool:
     """Whether there are pictures or sounds: grids and masks may be there without what they belong to."""
     return any(given.get(name) is not None for name, slot in session.inputs.items() if slot.dtype.is_floating_point)
 
 
-def _one_by_one(session: Session, feeds: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _one_by_one(session: Runner, feeds: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """A file for one picture or sound at a time is run for each."""
     single = [name for name, slot in session.inputs.items() if slot.shape and slot.shape[0] == 1]
     count = max((len(feeds[name]) for name in single), default=1)

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..artifact import DECODERS, EMBEDDING, ENCODER, EXPORT_AGAIN, FEATURES, Artifact, find_models
-from ..errors import problem
-from ..json_text import parse_json
-from ..printable import python_text
+from ..artifacts.artifact import DECODERS, EMBEDDING, ENCODER, EXPORT_AGAIN, FEATURES, Artifact, find_models
+from ..base.errors import problem
+from ..base.json_text import parse_json
+from ..base.printable import python_text
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,8 +11,8 @@ import torch
 from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES, GenerationMixin
 
-from ..errors import problem
-from ..model_locks import building_alone
+from ..base.errors import problem
+from ..models.locks import building_alone
 from .features import repeated
 from .folder import Folder
 from .outputs import fields_of, output_class

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..errors import problem
-from .session import Slot
+from ..base.errors import problem
+from ..runtimes.runner import Slot
 
 # Inputs of which an encoder-decoder has two: the decoder's are called so in its file, and decoder_... in Python.
 _OF_BOTH_SIDES = ("input_ids", "attention_mask", "position_ids", "inputs_embeds", "token_type_ids", "head_mask")

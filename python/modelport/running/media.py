@@ -6,7 +6,7 @@ import wave
 from pathlib import Path
 from typing import Any
 
-from ..errors import problem
+from ..base.errors import problem
 
 
 def read_image(path: str) -> Any:

@@ -8,12 +8,13 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache
 
-from ..errors import problem
+from ..base.errors import problem
+from ..runtimes.opening import open_runner
+from ..runtimes.runner import Runner
 from .decoder import Decoder, parts_of
 from .features import Encoders
 from .folder import Folder
 from .inputs import call_of, decoder_feeds, fitted
-from .session import Session
 
 # What the files work out by themselves, from the tokens, the mask and the cache.
 _FOLLOWING = frozenset(("input_ids", "inputs_embeds", "position_ids", "cache_position", "logits_to_keep"))
@@ -23,7 +24,7 @@ class Parts:
     """`run` is one forward pass: encoders on what they read, the embedding, the decoder."""
 
     def __init__(self, folder: Folder, options: Mapping[str, Any], config: Any):
-        opened = {role: Session(folder.files[role], options) for role in folder.used()}
+        opened = {role: open_runner(folder.files[role], options) for role in folder.used()}
         self.config = config
         self.encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
         self.encoder = opened.get(folder.encoder or "")
@@ -70,7 +71,7 @@ class Parts:
                 f"leave {name} out",
             )
 
-    def _embedded(self, embedding: Session, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    def _embedded(self, embedding: Runner, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """Tokens as the decoder takes them. Features that the file does not put in their places are put there here."""
         results = embedding.tensors(_feeds(embedding, given, empty=True))
         for name in self.encoders.outputs:
@@ -83,7 +84,7 @@ class Parts:
         return results
 
 
-def _feeds(session: Session, given: Mapping[str, Any], *, empty: bool = False) -> dict[str, torch.Tensor]:
+def _feeds(session: Runner, given: Mapping[str, Any], *, empty: bool = False) -> dict[str, torch.Tensor]:
     """What the session takes of what there is. A mask that nobody gave hides nothing; with `empty`, features that no
     encoder made have no rows."""
     feeds: dict[str, torch.Tensor] = {}

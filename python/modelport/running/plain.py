@@ -6,18 +6,18 @@ from typing import Any
 
 import torch
 
-from ..errors import problem
-from ..limits import check_frozen
+from ..artifacts.limits import check_frozen
+from ..base.errors import problem
+from ..runtimes.runner import Runner, misfit
 from .classes import cannot_generate
 from .inputs import fitted
 from .outputs import Outputs
-from .session import Session, misfit
 
 
 class PlainModel:
     """One file. Call it with its inputs by name: tensors, numpy arrays or lists; the results are tensors by name."""
 
-    def __init__(self, session: Session, config: dict[str, Any] | None, reason: str):
+    def __init__(self, session: Runner, config: dict[str, Any] | None, reason: str):
         """`reason` says why it cannot generate."""
         self._session, self.config, self._reason = session, config, reason
         self.device = torch.device("cpu")

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ..checking.eager import quiet_transformers, read_preprocessor
-from ..errors import ExportError, problem
-from ..remote_code import code_files, refuse_code
+from ..base.errors import ExportError, problem
+from ..weights.loading import quiet_transformers, read_preprocessor
+from ..weights.remote_code import code_files, refuse_code
 from .media import resampled
 
 _PROCESSOR_FILES = ("processor_config.json", "preprocessor_config.json", "image_processor_config.json")

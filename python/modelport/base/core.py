@@ -1,0 +1,51 @@
+"""The C++ extension, loaded after torch and told about our exception."""
+
+from __future__ import annotations
+
+import torch
+
+from .. import _artifact
+from .errors import ExportError, problem
+
+
+def _refuse_other_torch() -> None:
+    """libtorch's C++ ABI changes with every minor release: beside another one, the extension would lack symbols."""
+    ours, theirs = (".".join(version.split(".")[:2]) for version in (_artifact.torch_version, torch.__version__))
+    if ours != theirs:
+        raise problem(
+            "E0301",
+            f"this modelport was built for torch {ours}, and torch {torch.__version__} is installed",
+            f"pip install 'torch=={ours}.*'",
+            "build it for the torch that is there, in its source folder: pip install --no-build-isolation .",
+        )
+
+
+_refuse_other_torch()
+from .. import _modelport  # noqa: E402
+
+_modelport.set_exception_class(ExportError)
+
+Session = _modelport.Session
+Program = _modelport.Program
+Paused = _modelport.Paused
+QuantizationScheme = _modelport.QuantizationScheme
+concerns_graph = _modelport.concerns_graph
+enter_module = _modelport.enter_module
+is_recording = _modelport.is_recording
+leave_module = _modelport.leave_module
+lower_onnx = _modelport.lower_onnx
+onnx_cell = _modelport.onnx_cell
+op_names = _modelport.op_names
+parse_graph = _modelport.parse_graph
+quantize = _modelport.quantize
+read_number = _modelport.read_number
+read_pt2 = _modelport.read_pt2
+real_tensor = _modelport.real_tensor
+sample_programs = _modelport.sample_programs
+stored_tensors = _modelport.stored_tensors
+sym_constant = _modelport.sym_constant
+sym_hint = _modelport.sym_hint
+sym_is_ours = _modelport.sym_is_ours
+sym_round = _modelport.sym_round
+sym_trunc = _modelport.sym_trunc
+write_pt2 = _modelport.write_pt2

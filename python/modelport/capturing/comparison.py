@@ -1,0 +1,109 @@
+"""A graph against its model by value, at sizes that were not captured."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+
+from ..base.errors import ExportError
+from ..base.structure import Flat, flatten, unflatten
+from ..models.state import state_of
+from ..values.tolerance import same_values
+from .captured import Captured
+from .trial_inputs import shuffled
+
+_LOOKED_AT = 4096  # elements of an output, to find them
+
+
+_DISTINCT = 4  # values that an output has to have at least, for its agreement to say something
+
+
+_ROUND = 64  # a number with fewer digits than one over this may be the same by chance
+
+
+_ORDERS = 2  # of the data that are tried at a size, besides the example's
+
+
+def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
+    """Whether the graph gives the values of the model at a size that its guards exclude; neither has to run there."""
+    return bool(_comparison(model, captured, inputs, sizes))
+
+
+def not_wrong(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
+    """With the example's data in another order: graphs that differ may agree for one order by chance. Where the model
+    does not take it, or the graph is not for such data, the example's own."""
+    for seed in range(_ORDERS):
+        if _comparison(model, captured, shuffled(inputs, seed), sizes, refused=None) is False:
+            return False
+    return _comparison(model, captured, inputs, sizes) is not False
+
+
+def runs(model: Any, inputs: Flat) -> bool:
+    state = state_of(model if isinstance(model, torch.nn.Module) else None)
+    rng = torch.get_rng_state()
+    try:
+        with torch.no_grad(), state.kept():
+            model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))
+    except Exception:
+        return False
+    finally:
+        torch.set_rng_state(rng)
+    return True
+
+
+def _comparison(
+    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], refused: bool | None = False
+) -> bool | None:
+    """None where the model itself does not run, or gives nothing that could tell graphs apart; `refused` where the
+    graph says that it is not for such inputs."""
+    trial = captured.program.copy()
+    _set_ranges(trial, sizes)
+    tensors = [leaf for leaf in inputs.leaves if isinstance(leaf, torch.Tensor)]
+    rng = torch.get_rng_state()
+    # A model may settle for another kind of attention at a size, and keep to it afterwards.
+    state = state_of(model if isinstance(model, torch.nn.Module) else None)
+    try:
+        with torch.no_grad(), state.kept():
+            try:
+                want = flatten(model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))).leaves
+            except Exception:
+                return None
+            torch.set_rng_state(rng)
+            values, _ = trial.run(tensors)
+    except ExportError as error:
+        return refused if error.code == "E0304" else False
+    except Exception:
+        return False
+    finally:
+        torch.set_rng_state(rng)
+    if not any(map(_is_telling, want)):
+        return None
+    computed = iter(values)
+    leaves = zip(captured.in_graph, captured.outputs.leaves, strict=True)
+    got = [next(computed) if inside else leaf for inside, leaf in leaves]
+    return len(got) == len(want) and all(map(_same, got, want))
+
+
+def _is_telling(value: Any) -> bool:
+    """Counts, flags and tensors of zeros agree by chance: a number with many digits is evidence, or several numbers."""
+    if not isinstance(value, torch.Tensor) or not (value.is_floating_point() or value.is_complex()):
+        return False
+    some = value.detach().reshape(-1)[:_LOOKED_AT]
+    some = (torch.view_as_real(some) if some.is_complex() else some).double()
+    return len(some.unique()) >= _DISTINCT or bool((some * _ROUND).frac().abs().gt(0).any())
+
+
+def _same(got: Any, want: Any) -> bool:
+    if isinstance(want, torch.Tensor) and isinstance(got, torch.Tensor):
+        return same_values(got, want)
+    return type(got) is type(want) and bool(got == want)
+
+
+def _set_ranges(program: Any, sizes: dict[str, int]) -> None:
+    """Room for the size that is tried."""
+    for dim in program.dims():
+        if dim["name"] in sizes:
+            size, high = sizes[dim["name"]], dim["hi"]
+            program.set_range(dim["name"], min(size, dim["lo"]), None if high is None else max(size, high))

@@ -1,0 +1,244 @@
+"""Guards are tested, not believed: a condition that the model asked of a size is tried at a size on its other side.
+
+Most conditions change nothing (`seq > 1 and mask is None`, with a mask given): the capture there gives the same graph,
+and the guard is dropped. Where the graphs differ, the one that is right at both sizes by value is kept, or the guard
+stays. A trial meets conditions of its own; a range is widened as far as the next of them, which is tried in turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.structure import Flat
+from .attempts import capture_once
+from .captured import Attempt, Captured
+from .comparison import not_wrong, right_at, runs
+from .dynamic import Axes
+from .recording import Trial
+from .trial_inputs import resized
+
+_LARGER = 16  # times the example: a model at sizes far above it would take long
+_STEPS = 6  # bounds in a row that are tried on each side; the next one stays
+_AWAY = (1, 2, 4, 8, 16)  # from a size that was tried, where its neighbours are looked for
+_TRIED_BY_VALUE = 4  # conditions that followed from others, with a run of the model for each
+_CONDITIONS = 3  # sizes at most that are tried for them: each costs a capture and some runs of the model
+
+
+def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
+    attempts = list(captured.attempts)
+    for below in (True, False):
+        real: set[str] = set()  # dimensions whose nearest bound makes a difference
+        for _ in range(_STEPS):
+            narrowed = {name: size for name, size in _narrowed(captured, below).items() if name not in real}
+            if not narrowed:
+                break
+            before = _ranges(captured)
+            captured = _tested_on_one_side(model, captured, axes, narrowed)
+            stays = {name for name in narrowed if _ranges(captured).get(name) == before.get(name)}
+            real |= stays
+            attempts += [_note({name: size}, name in stays) for name, size in narrowed.items()]
+    tried: set[tuple[str, int]] = set()
+    for _ in range(_CONDITIONS):
+        against = _farthest(captured, tried)
+        if against is None:
+            break
+        tried.add(against)
+        freed = _freed(model, captured, axes, *against)
+        attempts.append(_note(dict([against]), freed is captured))
+        captured = freed
+    _close(model, captured)
+    captured.attempts = attempts
+    return captured
+
+
+def _note(sizes: dict[str, int], stays: bool) -> Attempt:
+    at = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    outcome = "it makes a difference, and stays" if stays else "one graph serves both sides, and it goes"
+    return Attempt(f"at {at}", "a condition of the model is broken there", outcome)
+
+
+def _farthest(captured: Captured, tried: set[tuple[str, int]]) -> tuple[str, int] | None:
+    """Of sizes that each break a condition, the one farthest from the example: it breaks most of them."""
+    hints = {dim["name"]: dim["hint"] for dim in captured.program.dims()}
+    left = sorted(set(captured.program.sizes_against()) - tried, key=lambda row: (-abs(row[1] - hints[row[0]]), row))
+    return left[0] if left else None
+
+
+def _close(model: Any, captured: Captured) -> None:
+    """What followed from a bound that is gone was never tried: it is tried by value, or it is a limit of its own."""
+    left = _TRIED_BY_VALUE
+    while open_at := captured.program.open_conditions():
+        sizes = open_at[0]
+        harmless = bool(sizes) and left > 0 and right_at(model, captured, resized(captured, sizes), {})
+        left -= 1
+        captured.program.decide_condition(0, harmless)
+
+
+def _ranges(captured: Captured) -> dict[str, tuple[int, int | None]]:
+    return {dim["name"]: (dim["lo"], dim["hi"]) for dim in captured.program.dims()}
+
+
+def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> Captured:
+    """Without a condition that narrows no range (`seq % 16 == 0`, and a branch without padding), if one graph is right
+    where it holds and where it does not."""
+    other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
+    if other is None or _pinned(other, {name: size}) or not captured.program.data_decide_alike(other.program):
+        return captured
+    graphs = ((captured, other.inputs), (other, captured.inputs))
+    for graph, inputs in graphs if _as_open(other, captured) else graphs[:1]:
+        program = graph.program.copy()
+        if graph is other:
+            program.take_validity(captured.program)
+        program.drop_conditions({name: size}, captured.program)
+        if not program.widen(other.program, [], captured.program):
+            continue
+        freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
+        further = [resized(captured, sizes) for sizes in _crossed(program, name, _nearby(program, name, size))]
+        if right_at(model, freed, inputs, {}) and all(not_wrong(model, freed, at, {}) for at in further):
+            return freed
+    return captured
+
+
+def _nearby(program: Any, name: str, tried: int) -> list[int]:
+    """Sizes around the example and around one that was tried, odd and even, as far as the program is for them: graphs
+    that differ may agree at one size by chance."""
+    dim = next((dim for dim in program.dims() if dim["name"] == name), None)
+    if dim is None:
+        return []
+    hints = {dim["name"]: dim["hint"] for dim in program.dims()}
+    # The smallest size is where slices become empty and broadcasting begins.
+    found = {at for at in (dim["lo"],) if program.admits(hints | {name: at})}
+    for center in (dim["hint"], tried, 2 * dim["hint"]):
+        near = [center + away for step in _AWAY for away in (step, -step)]
+        near = [at for at in near if _inside(at, dim["lo"], dim["hi"]) and program.admits(hints | {name: at})]
+        found.update(near[:2])
+    return sorted(found - {dim["hint"], tried})
+
+
+def _crossed(program: Any, name: str, sizes: list[int]) -> list[dict[str, int]]:
+    """Each size of one dimension with the others as in the example, and with all of them one larger."""
+    dims = [dim for dim in program.dims() if not dim["from_data"] and dim["name"] != name]
+    hints = {dim["name"]: dim["hint"] for dim in dims}
+    larger = {d["name"]: d["hint"] + 1 for d in dims if _inside(d["hint"] + 1, d["lo"], d["hi"])}
+    crossed = [{name: at} for at in sizes]
+    return crossed + [larger | {name: at} for at in sizes if program.admits(hints | larger | {name: at})]
+
+
+def _inside(size: int, low: int, high: int | None) -> bool:
+    return low <= size and (high is None or size <= high)
+
+
+def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: dict[str, int]) -> Captured:
+    other = _capture_at(model, captured, axes, narrowed, Trial.COMPARED)
+    same = other is not None and not _pinned(other, narrowed) and captured.program.same_as(other.program)
+    if other is not None and same and captured.program.widen(other.program, list(narrowed), captured.program):
+        return captured
+    for name, size in narrowed.items():
+        other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
+        captured = _decided(model, captured, other, {name: size})
+    return captured
+
+
+def _narrowed(captured: Captured, below: bool) -> dict[str, int]:
+    """Dimensions of the inputs that guards narrowed, with a size on the other side of the nearest bound."""
+    sizes = {}
+    for dim in captured.program.dims():
+        if dim["from_data"]:
+            continue
+        largest = _LARGER * dim["hint"] + _LARGER
+        if below and dim["lo"] > dim["declared_lo"]:
+            sizes[dim["name"]] = dim["lo"] - 1
+        elif not below and dim["hi"] is not None and (dim["declared_hi"] is None or dim["hi"] < dim["declared_hi"]):
+            sizes[dim["name"]] = dim["hi"] + 1
+        if sizes.get(dim["name"], 0) > largest:
+            del sizes[dim["name"]]
+    return sizes
+
+
+def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int], trial: Trial) -> Captured | None:
+    try:
+        return capture_once(model, resized(captured, sizes), axes, trial=trial)
+    except Exception:  # the model itself does not run at this size: the guard is real
+        return None
+
+
+def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
+    if other is None:
+        return captured
+    wider = _copy_of(captured)
+    if not wider.program.widen(other.program, list(sizes), captured.program):
+        return captured
+    further = _further(wider, sizes)
+    # Where the model settled for one size, the graphs were compared there, and a range that opens upwards has others.
+    same = captured.program.same_as(other.program) and not (further and _pinned(other, sizes))
+    if not same and not captured.program.data_decide_alike(other.program):
+        return captured
+    if same or (
+        _serves(model, captured, other.inputs, sizes, further)
+        and _right_nearby(model, captured, wider, sizes, captured)
+    ):
+        return wider
+    # A graph that ends at the next bound again (one more turn of a loop) is larger, and hardly of more use.
+    reaches_far = all(size >= 2 * sizes[name] + 1 for name, size in further.items())
+    if (
+        reaches_far
+        and _as_open(other, captured)
+        and _serves(model, other, captured.inputs, sizes, further)
+        and _right_where_others_grow(model, other, captured, sizes)
+    ):
+        program = other.program.copy()
+        program.take_validity(captured.program)
+        chosen = Captured(program, captured.inputs, other.outputs, other.in_graph)
+        widened = program.widen(other.program, list(sizes), captured.program)
+        return chosen if widened and _right_nearby(model, chosen, chosen, sizes) else captured
+    return captured
+
+
+def _right_nearby(
+    model: Any, captured: Captured, wider: Captured, sizes: dict[str, int], known: Captured | None = None
+) -> bool:
+    """At the sizes that are new; those of `known` are not in question."""
+    old = {} if known is None else _ranges(known)
+    around = [(name, at) for name, size in sizes.items() for at in _nearby(wider.program, name, size)]
+    around = [(name, at) for name, at in around if name not in old or not _inside(at, *old[name])]
+    return all(not_wrong(model, captured, resized(wider, {name: at}), {name: at}) for name, at in around)
+
+
+def _copy_of(captured: Captured) -> Captured:
+    return Captured(captured.program.copy(), captured.inputs, captured.outputs, captured.in_graph)
+
+
+def _as_open(other: Captured, captured: Captured) -> bool:
+    """Whether the same symbols are fixed, or the same as others, in both captures."""
+    return other.program.replaced_sizes() == captured.program.replaced_sizes()
+
+
+def _pinned(captured: Captured, sizes: dict[str, int]) -> bool:
+    return not sizes.keys().isdisjoint(captured.program.replacements())
+
+
+def _further(wider: Captured, sizes: dict[str, int]) -> dict[str, int]:
+    """For a range that opens upwards a second size: the first may be the last that is served."""
+    further = {}
+    for dim in wider.program.dims():
+        size = sizes.get(dim["name"])
+        if size is not None and size > dim["hint"]:
+            further[dim["name"]] = 2 * size + 1 if dim["hi"] is None else min(2 * size + 1, dim["hi"])
+    return further
+
+
+def _serves(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], further: dict[str, int]) -> bool:
+    if not right_at(model, captured, inputs, sizes):
+        return False
+    return not further or right_at(model, captured, resized(captured, further), sizes | further)
+
+
+def _right_where_others_grow(model: Any, other: Captured, captured: Captured, sizes: dict[str, int]) -> bool:
+    """A table that a long text made anew is long enough for this text alone: not with a past before it. So the graph
+    from the other side has to be right with the other sizes larger, too, as far as the model itself runs."""
+    dims = [dim for dim in captured.program.dims() if not dim["from_data"] and dim["name"] not in sizes]
+    for larger in ({d["name"]: 2 * d["hint"] + 1 for d in dims}, {d["name"]: d["hint"] + 1 for d in dims}):
+        within = {d["name"]: larger[d["name"]] for d in dims if d["hi"] is None or d["hi"] >= larger[d["name"]]}
+        inputs = resized(captured, within)
+        if within and runs(model, inputs):
+            return right_at(model, other, inputs, sizes)
+    return True

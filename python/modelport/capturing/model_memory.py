@@ -1,0 +1,56 @@
+"""What a model remembers from call to call.
+
+A buffer that the model writes to, or puts another tensor in place of, is state of the graph: it goes in and out.
+Anything else that a run leaves in the model (a number that counts calls, a tensor in an attribute) is not part of a
+graph, so that a model whose next call depends on it is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..base.errors import problem
+from ..models.state import Change, remembered, state_of
+from .attempts import capture_once
+from .captured import Captured
+from .comparison import right_at
+
+
+def _next_call_is_the_same(model: Any, captured: Captured, axes: Any) -> bool:
+    try:
+        again = capture_once(model, captured.inputs, axes)
+    except Exception:  # the second call may meet tensors of the first that have no values
+        again = None
+    if again is not None and captured.program.same_as(again.program):
+        return True
+    # The same operators with other numbers: that the values agree is chance (a zero among the factors).
+    only_numbers = again is not None and _operators(again) == _operators(captured)
+    return not only_numbers and right_at(model, captured, captured.inputs, {})
+
+
+def refuse_memory(model: Any, captured: Captured, axes: Any) -> None:
+    """Raises where the next call gives other values because of what the first one left behind."""
+    state = state_of(model)
+    if any(p.is_meta for _, child in state.modules for p in child._parameters.values() if p is not None):
+        return  # a model without values: its calls cannot be compared
+    names = [state.name_of(change) for change in captured.left]
+    with state.kept():
+        _apply(captured.left)
+        with remembered(model):  # several runs, all of them after the first one
+            if _next_call_is_the_same(model, captured, axes):
+                return
+    raise problem(
+        "E0205",
+        f"the model keeps {', '.join(sorted(set(names))[:4])} from call to call, and gives other values for it; "
+        "a graph has no such memory",
+        "keep it in a buffer (register_buffer), which becomes state of the graph",
+        "pass it as an input and return it as an output",
+    )
+
+
+def _operators(captured: Captured) -> list[str]:
+    return [node["op"] for node in captured.program.nodes()]
+
+
+def _apply(changes: list[Change]) -> None:
+    for change in changes:
+        change.apply()

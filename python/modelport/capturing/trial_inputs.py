@@ -1,0 +1,81 @@
+"""The example inputs at other sizes, for captures and runs that try a condition out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..base.structure import Flat
+
+_STEP = 0.25  # by which the elements of each further repetition are scaled
+
+
+def resized(captured: Any, sizes: dict[str, int]) -> Flat:
+    """Elements are repeated or cut off, so that they stay admissible; what is repeated is changed where that is safe,
+    so that a graph that mixes rows gives other values."""
+    flat = captured.inputs
+    shapes = iter(captured.program.input_sizes(sizes))
+    free = iter(_free_axes(captured))
+    leaves = [
+        _at_shape(leaf, next(shapes), next(free)) if isinstance(leaf, torch.Tensor) else leaf for leaf in flat.leaves
+    ]
+    return Flat(flat.names, leaves, flat.spec)
+
+
+def shuffled(inputs: Flat, seed: int) -> Flat:
+    """The same elements in another order, for a run with other data: graphs that differ may agree for some data by
+    chance. What means something by its order stays, as above."""
+    generator = torch.Generator().manual_seed(seed)
+    leaves = [_shuffled(leaf, generator) if isinstance(leaf, torch.Tensor) else leaf for leaf in inputs.leaves]
+    return Flat(inputs.names, leaves, inputs.spec)
+
+
+def _shuffled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    flat = tensor.reshape(-1)
+    if flat.numel() < 2 or _is_ordered(tensor) or (not tensor.is_floating_point() and bool((flat.diff() >= 0).all())):
+        return tensor
+    return flat[torch.randperm(flat.numel(), generator=generator)].reshape(tensor.shape)
+
+
+def _is_ordered(tensor: torch.Tensor) -> bool:
+    return tensor.dtype == torch.bool or len(tensor.unique()) <= 2
+
+
+def _free_axes(captured: Any) -> list[list[int]]:
+    """For each input the axes that have no fixed size."""
+    return [
+        [axis for axis, size in enumerate(sizes) if not size.isdecimal()] for _, _, sizes in captured.program.inputs()
+    ]
+
+
+def _at_shape(tensor: torch.Tensor, shape: list[int], free: list[int]) -> torch.Tensor:
+    for axis, size in enumerate(shape):
+        if tensor.shape[axis] != size:
+            tensor = _at_size(tensor, axis, size, [other for other in free if other != axis])
+    return tensor
+
+
+def _at_size(tensor: torch.Tensor, axis: int, size: int, others: list[int]) -> torch.Tensor:
+    have = tensor.shape[axis]
+    if size <= have or have == 0:
+        return tensor.index_select(axis, torch.arange(size) % max(have, 1))
+    parts, left = [], size
+    for turn in range(-(-size // have)):
+        part = _varied(tensor, turn, others).narrow(axis, 0, min(have, left))
+        parts.append(part)
+        left -= have
+    return torch.cat(parts, axis)
+
+
+def _varied(tensor: torch.Tensor, turn: int, others: list[int]) -> torch.Tensor:
+    """A repetition that is not the same. Real numbers are scaled; ids are moved along another free axis. What has two
+    values or goes up steadily (masks, positions, offsets) means something by its order and stays."""
+    if turn == 0 or tensor.numel() == 0 or _is_ordered(tensor):
+        return tensor
+    if tensor.is_floating_point() or tensor.is_complex():
+        return tensor * (1 + _STEP * turn)
+    rows = tensor.movedim(others[-1], -1) if others else tensor
+    if not others or rows.shape[-1] < 2 or bool((rows.diff(dim=-1) >= 0).all()):
+        return tensor
+    return tensor.roll(turn, others[-1])

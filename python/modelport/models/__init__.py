@@ -1,0 +1,1 @@
+"""A model in memory: what a run changes in it, and who may use it meanwhile."""

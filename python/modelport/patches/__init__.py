@@ -1,0 +1,1 @@
+"""Model code that is replaced during a capture: one registry, and the replacements."""

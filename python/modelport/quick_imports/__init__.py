@@ -1,0 +1,1 @@
+"""Commands start before all of torch and transformers is imported: what is deferred, and when."""

@@ -1,0 +1,1 @@
+"""Runtimes that run artifacts. Only the room of a runtime imports it."""

@@ -1,0 +1,35 @@
+"""Which runtime runs an artifact: one row for each kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .onnx_file import OnnxFile
+from .onnxruntime import check_options, needs_onnxruntime
+from .runner import Runner
+
+
+class Runtime(NamedTuple):
+    """`check` raises where the runtime is not installed, or does not know an option."""
+
+    check: Callable[[Mapping[str, Any]], None]
+    open: Callable[[Path, Mapping[str, Any]], Runner]
+
+
+def _check_onnxruntime(options: Mapping[str, Any]) -> None:
+    needs_onnxruntime()
+    check_options(options)
+
+
+RUNTIMES: dict[str, Runtime] = {".onnx": Runtime(_check_onnxruntime, OnnxFile)}
+
+
+def runtime_of(path: Path) -> Runtime:
+    """A file of another name is taken for ONNX, which says what it is not."""
+    return RUNTIMES.get(path.suffix, RUNTIMES[".onnx"])
+
+
+def open_runner(path: Path, options: Mapping[str, Any]) -> Runner:
+    return runtime_of(path).open(path, options)

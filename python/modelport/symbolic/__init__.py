@@ -1,0 +1,1 @@
+"""What keeps Python code from turning symbolic sizes into plain numbers during a capture."""

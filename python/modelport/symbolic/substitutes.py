@@ -1,0 +1,236 @@
+"""`int`, `len`, `range`, `list`, `min`, `max` and `np.zeros` of symbols in model code.
+
+Python and numpy insist on plain numbers there, so a symbol that passes through them is pinned to its value in the
+example. The modules of model code that do this are remembered, and the model is captured again with substitutes among
+the globals of those modules, which leave a symbol a symbol."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..base.core import concerns_graph, is_recording, read_number
+from .progressions import Progression
+from .replaced_attributes import ABSENT, Factory, original, replaced
+from .rolled import Rows, is_rolling
+
+Use = tuple[int, str]  # the globals of a module by their id, and the name of a builtin that it calls on symbols
+Scopes = dict[Use, dict[str, Any]]  # uses with the globals themselves
+
+
+class _Here(threading.local):
+    """Of this thread: what its capture came across so far, and for which uses substitutes act."""
+
+    found: Scopes | None = None
+    active: frozenset[Use] = frozenset()
+
+
+_here = _Here()
+
+
+@contextmanager
+def noted_uses() -> Iterator[None]:
+    """What is found while it lasts belongs to one capture, with its trials at other sizes: a capture that began with
+    what others had found could give another graph than one in a process of its own."""
+    if _here.found is not None:
+        yield
+        return
+    _here.found = {}
+    try:
+        yield
+    finally:
+        _here.found = None
+
+
+def uses() -> frozenset[Use]:
+    """The uses that this capture came across so far."""
+    return frozenset(_here.found or ())
+
+
+def forget_uses(unwanted: frozenset[Use]) -> None:
+    """For uses with whose substitutes the model does not run."""
+    for use in unwanted:
+        (_here.found or {}).pop(use, None)
+
+
+def note_use(*names: str) -> None:
+    """To be called by a replacement of the method behind builtins: the code that called one of them gets a substitute
+    next time."""
+    frame: Any = sys._getframe(2)
+    if frame.f_code in _DOING_NOTHING:
+        frame = frame.f_back
+    scope = frame.f_globals
+    if _here.found is None or scope is globals():
+        return
+    for name in names:
+        if name in frame.f_code.co_names and original(scope, name) is _ORIGINALS.get(name, ABSENT):
+            _here.found[id(scope), name] = scope
+
+
+@contextmanager
+def installed(wanted: frozenset[Use]) -> Iterator[None]:
+    """Puts substitutes where they are wanted. They act in this thread."""
+    found = _here.found or {}
+    outside, _here.active = _here.active, wanted
+    try:
+        with replaced([(found[use], use[1], _substitute(use)) for use in wanted]):
+            yield
+    finally:
+        _here.active = outside
+
+
+def _int_of(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.numel() == 1 and is_recording() and concerns_graph(value):
+        value = read_number(value)
+    if isinstance(value, torch.SymInt):
+        return value
+    if isinstance(value, torch.SymFloat):
+        return math.trunc(value)
+    return builtins.int(value)
+
+
+def _list_of(value: Any) -> Any:
+    if isinstance(value, Progression):
+        return value
+    return Rows(value) if is_rolling(value) else builtins.list(value)
+
+
+def _len_of(value: Any) -> Any:
+    if isinstance(value, torch.Tensor) and value.dim() > 0 and is_recording():
+        return value.shape[0]
+    return value.length if isinstance(value, Progression) else builtins.len(value)
+
+
+def _range_of(*bounds: Any) -> Any:
+    """The numbers, where a bound is a symbol: to go through them pins how many there are, and not the bounds."""
+    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    if not any(isinstance(bound, torch.SymInt) for bound in bounds):
+        return builtins.range(*bounds)
+    if isinstance(step, builtins.int) and step > 0:
+        return Progression.of_range(start, stop, step, note_use)
+    numbers = []
+    forward = step > 0
+    while start < stop if forward else start > stop:
+        numbers.append(start)
+        start = start + step
+    return numbers
+
+
+def _chosen(name: str) -> Callable[..., Any]:
+    """`min` and `max`: of symbols an expression, and no question which it is."""
+    plain, symbolic = getattr(builtins, name), getattr(torch, f"sym_{name}")
+
+    def choose(*values: Any, **options: Any) -> Any:
+        numbers = all(isinstance(value, int | torch.SymInt) for value in values)
+        if options or len(values) < 2 or not numbers or not any(isinstance(v, torch.SymInt) for v in values):
+            return plain(*values, **options)
+        result = values[0]
+        for value in values[1:]:
+            result = symbolic(result, value)
+        return result
+
+    return choose
+
+
+def _zeros(shape: Any, dtype: Any = float, **options: Any) -> Any:
+    sizes = shape if isinstance(shape, tuple | list) else (shape,)
+    if options or not any(isinstance(size, torch.SymInt) for size in sizes):
+        return np.zeros(shape, dtype, **options)
+    return torch.zeros(tuple(sizes), dtype=torch.from_numpy(np.zeros(0, dtype)).dtype)
+
+
+def _stack(arrays: Any, axis: int = 0, **options: Any) -> Any:
+    arrays = builtins.list(arrays)
+    if options or not any(isinstance(array, torch.Tensor) for array in arrays):
+        return np.stack(arrays, axis, **options)
+    return torch.stack(arrays, axis)
+
+
+class _LikeBuiltin(type):
+    """Whatever is asked of the builtin type besides a conversion gets the answers of the builtin."""
+
+    builtin: type
+    convert: Callable[[Any], Any]
+    use: Use
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls.use not in _here.active:
+            return cls.builtin(*args, **kwargs)
+        return _converted(cls, args, kwargs)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.builtin)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.builtin)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls.builtin or (isinstance(other, _LikeBuiltin) and other.builtin is cls.builtin)
+
+    def __hash__(cls) -> int:
+        return hash(cls.builtin)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.builtin, name)
+
+
+def _converted(cls: _LikeBuiltin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return cls.convert(args[0]) if len(args) == 1 and not kwargs else cls.builtin(*args, **kwargs)
+
+
+class _Numpy:
+    """numpy, with tensors for arrays whose sizes are symbols."""
+
+    def __init__(self, use: Use):
+        self.zeros, self.stack = _either(use, np.zeros, _zeros), _either(use, np.stack, _stack)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+def _either(use: Use, plain: Callable[..., Any], substitute: Callable[..., Any]) -> Callable[..., Any]:
+    """The substitute in a thread whose capture wants it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if use not in _here.active:
+            return plain(*args, **kwargs)
+        return substitute(*args, **kwargs)
+
+    _DOING_NOTHING.add(call.__code__)
+    return call
+
+
+@functools.cache
+def _substitute(use: Use) -> Factory:
+    """One for each use, so that it acts in the threads that want it there."""
+    name = use[1]
+    made: Any
+    if name in _TYPES:
+        builtin, convert = _TYPES[name]
+        made = _LikeBuiltin(name, (), {"builtin": builtin, "convert": staticmethod(convert), "use": use})
+    else:
+        made = _Numpy(use) if name == "np" else _either(use, getattr(builtins, name), _FUNCTIONS[name])
+    return lambda _original: made
+
+
+# Code of ours that stands between a builtin and the code that called it.
+_DOING_NOTHING: set[CodeType] = {_LikeBuiltin.__call__.__code__}
+# Names that stand for something in a module already, and for what.
+_ORIGINALS: dict[str, Any] = {"np": np}
+_TYPES: dict[str, tuple[type, Callable[[Any], Any]]] = {"int": (int, _int_of), "list": (list, _list_of)}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "len": _len_of,
+    "range": _range_of,
+    "min": _chosen("min"),
+    "max": _chosen("max"),
+}

@@ -1,0 +1,1 @@
+"""Checkpoints: their files, the names of weights in them, and weights that are not read yet."""

@@ -1,0 +1,205 @@
+"""Model code that a capture replaces: each target is there, and each replacement gives what the original gives."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import transformers as t
+from transformers import masking_utils
+
+import modelport
+from modelport.base import object_nodes
+from modelport.models import transformers_private
+from modelport.patches import masks, packed_items, scans
+from modelport.patches.agreement import where_values_agree
+from modelport.patches.registry import PATCHES, Patch, resolve, table
+
+ROOT = Path(__file__).resolve().parent.parent
+GRIDS = torch.tensor([[1, 4, 6], [4, 8, 4], [1, 2, 2], [2, 2, 4]])
+PATCH_COUNT = int(GRIDS.prod(-1).sum())
+
+
+@pytest.mark.parametrize("target", [target for patch in PATCHES for target in patch.targets])
+def test_the_target_of_a_patch_is_there(target: str) -> None:
+    assert callable(resolve(target))
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
+def test_a_patch_names_a_test_that_exists_and_says_why(patch: Patch) -> None:
+    file, _, test = patch.test.partition("::")
+    assert re.search(rf"^def {re.escape(test)}\(", (ROOT / file).read_text(), re.MULTILINE), patch.test
+    assert len(patch.why) > 20
+
+
+@pytest.mark.parametrize("name", transformers_private.NAMES)
+def test_a_private_name_of_transformers_is_there(name: str) -> None:
+    resolve(name)
+
+
+def test_private_names_of_transformers_are_used_in_one_file_and_its_exporters_nowhere() -> None:
+    names = {name.rpartition(".")[2] for name in transformers_private.NAMES} | {"_is_hf_initialized"}
+    overridden = {"_prepare_cache_for_generation", "_expand_inputs_for_generation", "_validate_generated_length"}
+    for file in (ROOT / "python" / "modelport").rglob("*.py"):
+        path, text = file.relative_to(ROOT / "python" / "modelport").as_posix(), file.read_text()
+        assert not re.search(r"(from|import) transformers\.exporters", text), path
+        if path != "models/transformers_private.py":
+            allowed = overridden if path == "running/generating.py" else set()
+            assert not [name for name in names - allowed if re.search(rf"\b{name}\b", text)], path
+
+
+def test_weights_that_a_checkpoint_lacks_get_their_values() -> None:
+    with torch.device("meta"):
+        model = t.BertModel(
+            t.BertConfig(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2)
+        )
+    transformers_private.make_missing(model, set(model.state_dict()))
+    assert not any(tensor.is_meta for tensor in model.state_dict().values())
+    assert model.embeddings.LayerNorm.weight.eq(1).all()
+
+
+def test_the_classes_of_an_auto_class_are_those_of_the_configuration() -> None:
+    assert transformers_private.classes_for(t.AutoModelForMaskedLM, t.BertConfig()) == [t.BertForMaskedLM]
+    assert transformers_private.classes_for(t.AutoModelForMaskedLM, t.ViTConfig()) == []
+
+
+def test_weights_that_stay_in_float32_are_planned_so() -> None:
+    model = t.T5ForConditionalGeneration(t.T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9))
+    plan = transformers_private.dtype_plan(model, torch.float16)
+    assert torch.float32 in plan.values()
+
+
+def test_caches_are_described_as_transformers_describes_them() -> None:
+    from transformers.exporters import exporter_dynamo as theirs
+
+    cache = t.DynamicCache()
+    cache.update(torch.randn(1, 2, 3, 4), torch.randn(1, 2, 3, 4), 0)
+    leaves, description = object_nodes._flatten(cache)
+    their_leaves, their_description = theirs._pytree_flatten(cache)
+    assert description == their_description
+    assert all(ours is other for ours, other in zip(leaves, their_leaves, strict=True))
+    assert object_nodes._unflatten(leaves, description).get_seq_length() == 3
+
+
+def test_names_of_transformers_that_are_patched_do_not_become_more() -> None:
+    names = [patch.targets[0] for patch in PATCHES if patch.targets[0].startswith("transformers.")]
+    assert len(names) <= 16, "a way to capture the code as it is serves more models than one more patch"
+
+
+def test_the_table_of_patches_in_the_documents_is_the_registry() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    _, _, rest = text.partition("<!-- patches -->\n")
+    assert rest.partition("<!-- end -->")[0] == table()
+
+
+def original(ending: str) -> Any:
+    [found] = {id(f): f for p in PATCHES for x in p.targets if x.endswith(ending) for f in [resolve(x)]}.values()
+    return found
+
+
+def test_a_mask_by_broadcasting_is_the_one_by_vmap() -> None:
+    def causal(batch: Any, head: Any, query: Any, key: Any) -> Any:
+        return (key <= query) & (batch >= 0) & (head != 1)
+
+    indices = [torch.arange(size) for size in (2, 3, 4, 5)]
+    want = masking_utils._vmap_expansion_sdpa(causal)(*indices)
+    assert torch.equal(masks.broadcast_mask(None)(causal)(*indices), want)
+
+
+def test_frames_side_by_side_are_those_of_transformers() -> None:
+    model = SimpleNamespace(spatial_merge_size=2)
+    hidden = torch.randn(PATCH_COUNT // 4, 3)
+    slicing = original("_temporal_slicing")
+    assert torch.equal(packed_items.time_slices(slicing)(model, hidden, GRIDS), slicing(model, hidden, GRIDS))
+
+
+def test_blocks_of_patches_are_projected_as_in_transformers() -> None:
+    model = SimpleNamespace(
+        merge_kernel_size=(2, 2),
+        pre_norm=torch.nn.LayerNorm(8),
+        linear_1=torch.nn.Linear(32, 16),
+        act=torch.nn.GELU(),
+        linear_2=torch.nn.Linear(16, 4),
+    )
+    features = torch.randn(PATCH_COUNT, 8)
+    forward = original("PaddleOCRProjector.forward")
+    got = packed_items.merged_projection(forward)(model, features, GRIDS)
+    torch.testing.assert_close(got, forward(model, features, GRIDS))
+
+
+def test_the_middle_of_each_block_is_that_of_transformers() -> None:
+    merges = torch.tensor([2, 1, 2, 2])
+    hidden = torch.randn(PATCH_COUNT, 8)
+    shuffle = original("pixel_unshuffle")
+    got = packed_items.unshuffled(shuffle)(SimpleNamespace(), hidden, GRIDS, merges)
+    torch.testing.assert_close(got, shuffle(SimpleNamespace(), hidden, GRIDS, merges))
+
+
+@pytest.mark.parametrize("family", ["qwen3_omni_moe", "qwen3_asr"])
+def test_windows_of_sounds_are_those_of_transformers(family: str) -> None:
+    function = resolve(f"transformers.models.{family}.modeling_{family}.get_audio_cu_seqlens")
+    lengths = torch.tensor([250, 90, 400])
+    chunks = torch.tensor([100, 100, 50, 90, 100, 100, 100, 100])
+    got = packed_items.audio_windows(function)(chunks, lengths, 400, 50)
+    assert torch.equal(got, function(chunks, lengths, 400, 50))
+
+
+def test_merged_patches_are_those_of_transformers() -> None:
+    model = SimpleNamespace(spatial_merge_size=2, patch_size=4, merging_layer=torch.nn.Linear(32, 8, bias=False))
+    sizes = torch.tensor([[16, 24], [8, 8], [20, 12]])
+    features = torch.randn(int((sizes // 4).prod(-1).sum()), 8)
+    forward = original("Mistral3PatchMerger.forward")
+    torch.testing.assert_close(
+        packed_items.merged_patches(forward)(model, features, sizes), forward(model, features, sizes)
+    )
+
+
+def test_packed_images_are_read_as_in_transformers() -> None:
+    torch.manual_seed(0)
+    config = t.PixtralVisionConfig(
+        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=4
+    )
+    model = t.PixtralVisionModel(config).eval()
+    inputs = {"pixel_values": torch.randn(2, 3, 32, 24), "image_sizes": torch.tensor([[32, 24], [16, 8]])}
+    captured = modelport.capture(model, inputs, dynamic=True)
+    for sizes in ([[32, 24], [16, 8]], [[8, 8], [32, 16]]):
+        captured.check(model, inputs | {"image_sizes": torch.tensor(sizes)})
+
+
+@pytest.mark.parametrize("with_state", [False, True])
+def test_a_linear_recurrence_is_that_of_transformers(with_state: bool) -> None:
+    x, gate, reset = torch.randn(2, 9, 4), torch.rand(2, 9, 4), torch.zeros(2, 9, 1, dtype=torch.bool)
+    reset[:, 0] = not with_state
+    state = torch.randn(2, 4) if with_state else None
+    scan = original("_rnn_scan")
+    got, want = scans.linear_scan(scan)(None, x, gate, reset, state), scan(None, x, gate, reset, state)
+    torch.testing.assert_close(got, want)
+
+
+def test_a_scan_leaves_the_length_of_the_text_open() -> None:
+    config = t.MambaConfig(vocab_size=64, hidden_size=16, state_size=4, num_hidden_layers=1, time_step_rank=2)
+    model = t.MambaForCausalLM(config).eval()
+    captured = modelport.capture(model, {"input_ids": torch.randint(0, 64, (2, 6))}, dynamic=True)
+    captured.check(model, {"input_ids": torch.randint(0, 64, (2, 11))})
+
+
+def test_a_replacement_that_gives_other_values_is_not_used() -> None:
+    class Counts(torch.nn.Module):
+        def plus(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.plus(x)
+
+    def doubled(_original: Any) -> Any:
+        return lambda self, x: x * 2
+
+    for value, op in ((1.0, "aten.mul"), (3.0, "aten.add")):
+        model = Counts().eval()
+        model.plus = where_values_agree(doubled)(Counts.plus).__get__(model)
+        captured = modelport.capture(model, (torch.full((2, 3), value),))
+        assert captured.program.nodes()[-1]["op"].startswith(op), str(captured)
