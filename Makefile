@@ -30,7 +30,7 @@ help:
 	@echo "make test           set up, build, run every check and test"
 	@echo "make demo           set up, build, run examples/demo.py"
 	@echo "make build          set up, build the extension into $(VENV)"
-	@echo "make check          the checks without tests: rooms, sizes, ruff, clang-format"
+	@echo "make check          the checks without tests: rooms, sizes, ruff, mypy, clang-format"
 	@echo "make lint           make check and clang-tidy (needs clang-tidy)"
 	@echo "make format         rewrite the sources in the house format"
 	@echo "make test-cpp       C++ tests of the torch-free rooms, under sanitizers"
@@ -114,6 +114,7 @@ check: setup
 	$(PY) tools/check_size.py
 	ruff check .
 	ruff format --check .
+	mypy -p modelport
 	clang-format --dry-run -Werror $(CPP_FILES)
 	$(call done,checks)
 

@@ -32,6 +32,7 @@ class Captured:
         self.in_graph = in_graph
         self.left: list[Any] = []  # what the run of the example left in the model besides its buffers
         self.attempts: list[Attempt] = []  # in their order, those at other sizes after the first
+        self.origin: dict[str, str] = {}  # how the model was made of its folder, for a check that makes it again
         self._state: dict[str, torch.Tensor] = {}  # buffers, as the last run left them
 
     def __str__(self) -> str:

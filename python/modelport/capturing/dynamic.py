@@ -75,8 +75,8 @@ class Axes:
             value = replaced.get(symbol.name, "")
             if not symbol.named_by_user or not value.isdigit():
                 continue
-            guard = next((g for g in captured.program.guards() if symbol.name in g["symbols"]), {})
-            where = {key: guard[key] for key in ("file", "line", "function", "module") if key in guard}
+            guard: dict[str, Any] = next((g for g in captured.program.guards() if symbol.name in g["symbols"]), {})
+            where: dict[str, Any] = {key: guard[key] for key in ("file", "line", "function", "module") if key in guard}
             raise problem(
                 "E0302",
                 f"axis {symbol.axis} of {symbol.input} was to be dynamic as '{symbol.name}', "
@@ -202,8 +202,8 @@ def _one_axis(axes: Axes, name: str, axis: int, wanted: Any) -> None:
         low = 0 if isinstance(wanted, MaybeEmpty) else 1
         axes.add(Symbol(_valid(wanted), name, axis, low, named_by_user=True))
     elif type(wanted).__name__ == "_DimHint" or wanted in (hint, dynamic):
-        low = getattr(wanted, "min", None)
-        symbol = Symbol(axes.free_name(name, axis), name, axis, _least(name) if low is None else int(low))
+        least = getattr(wanted, "min", None)
+        symbol = Symbol(axes.free_name(name, axis), name, axis, _least(name) if least is None else int(least))
         symbol.high = getattr(wanted, "max", None)
         symbol.named_by_user = "DYNAMIC" in str(wanted)
         axes.add(symbol)

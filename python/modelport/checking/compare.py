@@ -68,7 +68,7 @@ def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, ato
     model, source = _model(part, model)
     if inputs is None:
         made = example_inputs(model, preprocessor=source and read_preprocessor(source))
-        prompts = [(size, given | _of_prompts(folder, given)) for size, given in prompts_for(model, made)]
+        prompts = [(size, dict(given) | _of_prompts(folder, given)) for size, given in prompts_for(model, made)]
     else:
         several = isinstance(inputs, Sequence)
         prompts = [(f"inputs {i}", given) for i, given in enumerate(inputs if several else [inputs])]

@@ -94,7 +94,12 @@ def _watch(stack: ExitStack, model: Any, seen: _Seen) -> None:
             if FEATURES.fullmatch(name):
                 method = getattr(module, name)
                 stack.enter_context(swapped(module, name, _showing(method, f"{place}.{name}", seen)))
-    stack.enter_context(Merges(lambda number, source: seen.look(f"merge {number}", source) or source))
+
+    def merged(number: Any, source: Any) -> Any:
+        seen.look(f"merge {number}", source)
+        return source
+
+    stack.enter_context(Merges(merged))
 
 
 def _showing(method: Callable[..., Any], place: str, seen: _Seen) -> Callable[..., Any]:

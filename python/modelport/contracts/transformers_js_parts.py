@@ -267,7 +267,9 @@ def _fill(seen: _Seen, columns: _Columns, name: str) -> Fill | None:
     if name in seen.roles.text_of_decoder:
         kinds = _kinds(seen.cut.calls, name, seen.places)
         dtype = seen.cut.calls[0][name].dtype
-        return kinds and (lambda whole: torch.where(_marked(whole), kinds.of_features, kinds.of_words).to(dtype))
+        if kinds is None:
+            return None
+        return lambda whole: torch.where(_marked(whole), kinds.of_features, kinds.of_words).to(dtype)
     flat = flatten({name: seen.read[name]})
     sources = [_source(seen, columns, leaf) for leaf in flat.leaves]
     if not all(sources):

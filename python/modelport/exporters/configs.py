@@ -37,7 +37,7 @@ class ExportConfigMixin:
     def given(cls, config: Any) -> Self:
         """What a caller passes as a config: one of this class, a dict of its fields, or None for the defaults."""
         if config is None:
-            return cls()
+            return cls()  # type: ignore[call-arg]  # every config that can be given has a format
         if isinstance(config, dict):
             return cls(**config)
         if not isinstance(config, cls):

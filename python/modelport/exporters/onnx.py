@@ -166,6 +166,7 @@ class OnnxProgram:
         self._input_names = {name: asked.get(our, our) for name, our in inputs.items()}
         self._output_names = {name: asked.get(our, our) for name, our in ours.items()}
         self._axes = axis_names(program.dims(), program.inputs())
+        self.files: list[Path] = []  # that `save` wrote last
         self.graph = self._lowered(keep_weights=config.weights == "link")
 
     def _lowered(self, *, keep_weights: bool) -> Any:
@@ -278,7 +279,8 @@ class OnnxProgram:
         streams = self._streams(writing["weights"])
         as_stored = writing["weights"] == "linked"
         graph = self.graph if as_stored == (self.config.weights == "link") else self._lowered(keep_weights=as_stored)
-        stored = self.captured.weight_files() if as_stored else {}
+        captured = self.captured if as_stored else None
+        stored = captured.weight_files() if isinstance(captured, CheckpointCaptured) else {}
         with linked({name: (s.file, s.offset) for name, s in stored.items()}, path, home) as (links, prints):
             places = streams.places | {name: (*place, stored[name].dtype) for name, place in links.items()}
             if prints:

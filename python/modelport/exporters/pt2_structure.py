@@ -59,7 +59,7 @@ def _build(written: Written, leaf: Callable[[], torch.Tensor]) -> Any:
         return _cache(name, _named_class(module, qualified, _is_cache), context, values)
     module, _, qualified = name.rpartition(".")
     fields = _keys(context, values)
-    cls = _named_class(module, qualified, _is_output)
+    cls: Any = _named_class(module, qualified, _is_output)
     if not set(fields) <= set(cls.__dataclass_fields__):
         raise UnknownStructure(f"a {qualified} with other fields than it has")
     return cls(**dict(zip(fields, values, strict=True)))

@@ -150,7 +150,7 @@ class Cut:
     def entered(self, call: Mapping[str, Any], given: Mapping[str, Any], fixed: Fixed) -> Any:
         """What a step gives if the language model is called with other arguments than the tokens make."""
         if self.hands_over:
-            return self._run(self.stepping, {n: v for n, v in call.items() if n != "input_ids"} | given)
+            return self._run(self.stepping, {n: v for n, v in call.items() if n != "input_ids"} | dict(given))
         forward = getattr(*self.stop)
         signature = inspect.signature(forward)
 

@@ -143,7 +143,7 @@ def decoder_example(calls: list[Call]) -> Example:
     return DecoderExample(inputs, _axes(inputs, whole, PAST_ENCODED))
 
 
-def step_examples(calls: list[Call]) -> tuple[Example, Example]:
+def step_examples(calls: list[Call]) -> tuple[Example, ...]:
     """The first call, and one for a token after it. The tokens of the first are as many as `generate` starts with."""
     whole = continuing(calls)
     first, step = decoder_inputs(calls[0]), decoder_inputs(calls[1])

@@ -42,6 +42,7 @@ class InMerge:
     """What the merge with this number puts among the embeddings."""
 
     number: int
+    flat = True  # it is rows already
 
 
 @dataclasses.dataclass

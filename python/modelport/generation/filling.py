@@ -28,7 +28,7 @@ def shapes(axes: Mapping[str, Mapping[int, str]], cut: Cut) -> dict[str, dict[in
 def complete(call: Call, example: Example) -> Call:
     """A call with everything that the graph takes: caches with nothing in them, and nothing carried for a step."""
     missing = [name for name in example.inputs if not flatten({name: call.get(name)}).tensors()]
-    tokens = call.get("inputs_embeds", call.get("input_ids"))
+    tokens = call["inputs_embeds"] if "inputs_embeds" in call else call["input_ids"]
     sizes = {PAST: 0, SEQUENCE: tokens.shape[1]}
     return call | {name: _nothing(name, example, sizes) for name in missing}
 

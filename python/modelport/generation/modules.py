@@ -45,14 +45,14 @@ class Embedding(torch.nn.Module):
         return {name: _either(some, merged[name], words.get(name)) for name in self.roles.carried}
 
     def _merged(self, text: Mapping[str, torch.Tensor], features: Mapping[str, torch.Tensor]) -> Call:
-        return self.cut.reached(self.cut.call | text, self.cut.given(features))
+        return self.cut.reached(self.cut.call | dict(text), self.cut.given(features))
 
     def _placed(self, text: Mapping[str, torch.Tensor], features: Mapping[str, torch.Tensor]) -> Call:
         ((_, rows),) = features.items()
         return {"inputs_embeds": put_in_place(text["input_ids"], self.of_words(text), self.roles.place, rows)}
 
     def of_words(self, text: Mapping[str, torch.Tensor]) -> Call:
-        return self.cut.of_words(self.roles.without_media(self.cut.call) | text)
+        return self.cut.of_words(self.roles.without_media(self.cut.call) | dict(text))
 
 
 def _either(some: torch.Tensor, merged: Any, words: Any) -> Any:

@@ -173,7 +173,7 @@ def _first_that_runs(
 def _recognised(inputs: dict[str, Any], model: Any) -> ExampleInputs:
     """Inputs made by hand: the plan whose making has the same names and ranks."""
     batch = next((v.shape[0] for v in inputs.values() if getattr(v, "ndim", 0)), 2)
-    ids = inputs.get("input_ids")
+    ids: Any = inputs.get("input_ids")
     sequence = ids.shape[1] if getattr(ids, "ndim", 0) == 2 else None
     made = example_inputs(model, batch=max(batch, 2), sequence=sequence)
     missing = [name for name in inputs if name not in made]

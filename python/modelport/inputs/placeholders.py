@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from typing import Any
@@ -97,11 +98,11 @@ def _from_features(making: Making, kind: str) -> int:
     """What the model's own method gives for what is made so far; 0 if it has none."""
     outer = making.subject.model
     for model in (outer, getattr(outer, "model", None)):
-        method = getattr(model, f"get_{kind}_features", None)
+        method: Any = getattr(model, f"get_{kind}_features", None)
         taken = inspect.signature(method).parameters if method else {}
         values = {name: value for name, value in making.made.items() if name in taken}
         if values:
-            features, error = quietly(making.subject, lambda method=method, values=values: method(**values), values)
+            features, error = quietly(making.subject, functools.partial(method, **values), values)
             return 0 if error else _rows(features) // making.sizes.batch
     return 0
 

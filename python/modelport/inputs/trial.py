@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ def ignores(subject: Subject, inputs: dict[str, Any], name: str) -> bool:
     runs = []
     for given in (dict(inputs), {key: value for key, value in inputs.items() if key != name}):
         own = copy.deepcopy(given)
-        result, error = quietly(subject, lambda own=own: model(**own), own)
+        result, error = quietly(subject, functools.partial(model, **own), own)
         if error is not None:
             return False
         runs.append(_tensors(result))

@@ -7,6 +7,7 @@ as they are in the model and converts them on the way."""
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -99,11 +100,17 @@ class CastModel:
 
     def streams(self) -> WeightStreams:
         """The weights in the type that the model has them in; from another device they come one by one."""
-        return WeightStreams(made={name: (tensor.dtype, lambda t=tensor: t) for name, tensor in self._before.items()})
+        return WeightStreams(
+            made={name: (tensor.dtype, functools.partial(_itself, tensor)) for name, tensor in self._before.items()}
+        )
 
     def _before_forward(self, _module: Any, _args: Any) -> None:
         if not is_recording():  # the model runs for its values
             self.fill()
+
+
+def _itself(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
 
 
 def wanted_dtypes(model: torch.nn.Module, dtype: torch.dtype) -> dict[str, torch.dtype]:

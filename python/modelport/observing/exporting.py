@@ -125,7 +125,7 @@ def taking_tensors(model: torch.nn.Module, method: Callable[..., Any], plan: Pla
         args, kwargs = plan.as_call(plan.arguments(tensors))
         return plan.without_settings(method(*args, **kwargs))
 
-    view = type(model).__new__(type(model))
+    view: Any = object.__new__(type(model))
     view.__dict__ = dict(model.__dict__)
     for hooks in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
         view.__dict__[hooks] = OrderedDict()

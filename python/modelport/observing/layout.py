@@ -115,7 +115,9 @@ class Layout:
         for leaf in self.leaves:
             choice = self.choices.get(leaf.name)
             model = alike(leaf, self.leaves) if choice is not None and choice.fill is Fill.ZEROS else None
-            for axis in range(leaf.rank if model is not None else 0):
+            if model is None:
+                continue
+            for axis in range(leaf.rank):
                 symbol = self._of.get((model.name, axis))
                 if symbol is not None and (leaf.name, axis) not in self._of:
                     self._place(symbol, leaf, axis)

@@ -161,9 +161,9 @@ class Plan:
     def _constants(self) -> dict[str, Scalar]:
         """Arguments that are no tensors. One graph has one value of each, unless the value goes with a size. One that
         only `**kwargs` takes may be there for somebody else: it is left out."""
-        constants: dict[str, Scalar] = {}
+        constants: dict[str, Any] = {}
         for call in self.calls.inputs:
-            constants |= call.cst_kwargs
+            constants |= dict(call.cst_kwargs)
         differing = {path[0]: row for path, row in self._differing() if len(path) == 1 and path not in self._bound}
         named = {name: row for name, row in differing.items() if name in self.calls.signature.names}
         if named:
@@ -219,7 +219,8 @@ def _differ(differing: Mapping[str, Sequence[Any]], which: Sequence[int]) -> Exc
 
 def _at(root: Any, path: Path) -> Any:
     for key in path:
-        root = root[key] if isinstance(root, Mapping | list | tuple) else getattr(root, str(key))
+        item: Any = key
+        root = root[item] if isinstance(root, Mapping | list | tuple) else getattr(root, str(key))
     return root
 
 

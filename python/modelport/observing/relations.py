@@ -39,10 +39,14 @@ class Relation:
         return f"{self.name} == {right}"
 
 
+def _known(row: Sequence[int | None]) -> list[int]:
+    return [size for size in row if size is not None]
+
+
 def relations(sizes: Mapping[str, Sequence[int | None]]) -> list[Relation]:
     """For each size that follows from others, how. A size that others follow from follows from none itself."""
     found: list[Relation] = []
-    for candidate in _candidates({name: list(row) for name, row in sizes.items() if None not in row}):
+    for candidate in _candidates({name: known for name, row in sizes.items() if len(known := _known(row)) == len(row)}):
         followers = {relation.name for relation in found}
         terms = {term for relation in found for term in relation.terms}
         if candidate.name not in followers | terms and not followers & set(candidate.terms):

@@ -93,7 +93,7 @@ def _torch() -> Any:
     ]
     sys.modules.update({shell.__name__: shell for shell in shells})
     sys.meta_path.insert(0, InShells())
-    torch = importlib.import_module("torch")
+    torch: Any = importlib.import_module("torch")
     importlib.import_module("torch._prims.rng_prims")  # gives torch.Generator its type
     torch._prims, torch._meta_registrations = shells[:2]
     ShellOfOperators(torch.ops, "prims")
@@ -157,7 +157,7 @@ def _forget_hidden() -> None:
     """transformers keeps its answers to which packages there are."""
     known = sys.modules["transformers.utils.import_utils"]
     for package in _HIDDEN:
-        answer = getattr(known, f"is_{package}_available", None)
+        answer: Any = getattr(known, f"is_{package}_available", None)
         if hasattr(answer, "cache_clear"):
             answer.cache_clear()
 

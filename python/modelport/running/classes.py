@@ -31,7 +31,7 @@ def _class_or_reason(folder: Folder) -> Any:
     if not folder.in_parts and not _gives_logits(folder):
         return f"{names[0]} gives no logits in this export"
     found = (getattr(transformers, name, None) for name in names)
-    cls = next((cls for cls in found if isinstance(cls, type)), None)
+    cls: Any = next((cls for cls in found if isinstance(cls, type)), None)
     if cls is None:
         return f"transformers has no class {' or '.join(names)}"
     if not cls.can_generate():

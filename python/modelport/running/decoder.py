@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from transformers.cache_utils import Cache, EncoderDecoderCache
@@ -89,7 +89,7 @@ def parts_of(cache: Cache) -> tuple[SessionCache, SessionCache]:
     if isinstance(cache, EncoderDecoderCache):
         own, cross = cache.self_attention_cache, cache.cross_attention_cache
     else:
-        own, cross = cache, SessionCache([], getattr(cache, "memory", None))
+        own, cross = cache, SessionCache([], cast("Any", getattr(cache, "memory", None)))
     if not isinstance(own, SessionCache) or not isinstance(cross, SessionCache):
         raise problem(
             "E0301",

@@ -35,7 +35,7 @@ def call_of(given: Mapping[str, Any], past: int, encoder_decoder: bool) -> Call:
 
 def decoder_feeds(slots: Iterable[Slot], call: Call, encoder_decoder: bool) -> dict[str, torch.Tensor]:
     """The decoder's inputs except the cache."""
-    feeds = {}
+    feeds: dict[str, torch.Tensor] = {}
     for slot in slots:
         value = _given(slot.name, call.given, encoder_decoder)
         if value is None and slot.name in _MADE:

@@ -40,7 +40,7 @@ def read_sound(path: str) -> tuple[Any, int]:
         samples = raw.astype(np.float32) / 128 - 1
     else:
         # Little-endian samples of any width, moved to the top of 32 bits.
-        wide = np.zeros((len(raw) // width, 4), dtype=np.uint8)
+        wide: Any = np.zeros((len(raw) // width, 4), dtype=np.uint8)
         wide[:, 4 - width :] = raw.reshape(-1, width)
         samples = wide.view("<i4")[:, 0].astype(np.float32) / 2**31
     return samples.reshape(-1, channels).mean(axis=1), rate

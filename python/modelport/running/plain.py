@@ -48,9 +48,9 @@ class PlainModel:
         feeds = {}
         for name, slot in session.inputs.items():
             feeds[name] = fitted(slot, given[name])
-            what = misfit(slot, feeds[name].shape)
-            if what:
-                raise problem("E0301", what, session.takes())
+            wrong = misfit(slot, feeds[name].shape)
+            if wrong:
+                raise problem("E0301", wrong, session.takes())
         return Outputs(session.tensors(feeds))
 
     forward = __call__

@@ -106,13 +106,15 @@ class Reader:
         if prompt.images:
             given["images"] = prompt.images
         if prompt.sounds:
-            rate = self.feature_extractor.sampling_rate
+            extractor: Any = self.feature_extractor
+            rate = extractor.sampling_rate
             given["audio"] = [resampled(samples, own, rate) for samples, own in prompt.sounds]
             given["sampling_rate"] = rate
         if text is not None and self.processor is not None:
             given["text"] = text
         try:
-            made = dict((self.processor or self.image_processor or self.feature_extractor)(**given))
+            process: Any = self.processor or self.image_processor or self.feature_extractor
+            made = dict(process(**given))
         except Exception as error:  # processors are programs of their own
             raise self._not_taken("processor", error, "see which pictures or sounds the model takes") from error
         if text is not None and "input_ids" not in made:

@@ -12,7 +12,7 @@ from ..artifacts.artifact import Artifact
 from ..artifacts.limits import CallLimits
 from ..base.errors import ExportError, problem
 from .onnxruntime import OrtMemory, session_with_outputs, shape_of
-from .runner import Slot, misfit
+from .runner import Memory, Slot, misfit
 
 DTYPES = {
     "tensor(float)": torch.float32,
@@ -32,7 +32,8 @@ class OnnxFile:
     """A file that is loaded. `run` takes and gives OrtValues."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]):
-        self.path, self.memory = path, OrtMemory()
+        self.path = path
+        self.memory: Memory = OrtMemory()
         self.limits = Artifact(path).limits
         self._call = CallLimits(self.limits)
         try:

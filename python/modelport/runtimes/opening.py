@@ -23,7 +23,11 @@ def _check_onnxruntime(options: Mapping[str, Any]) -> None:
     check_options(options)
 
 
-RUNTIMES: dict[str, Runtime] = {".onnx": Runtime(_check_onnxruntime, OnnxFile)}
+def _open_onnx(path: Path, options: Mapping[str, Any]) -> Runner:
+    return OnnxFile(path, options)
+
+
+RUNTIMES: dict[str, Runtime] = {".onnx": Runtime(_check_onnxruntime, _open_onnx)}
 
 
 def runtime_of(path: Path) -> Runtime:

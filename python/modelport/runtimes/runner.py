@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
+from ..artifacts.limits import Limits
+
 
 class Slot(NamedTuple):
     """One input: a size is a number, or the name of an axis that may have any."""
@@ -40,6 +42,7 @@ class Runner(Protocol):
 
     path: Path
     memory: Memory
+    limits: Limits | None
     inputs: dict[str, Slot]
     outputs: list[str]
 

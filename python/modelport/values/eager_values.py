@@ -74,7 +74,7 @@ class _Operators(TorchDispatchMode):
 
 
 @contextmanager
-def _hooked(model: Any, begins: Callable[[str, Any], None], ends: Callable[[str, Any], None]) -> Iterator[None]:
+def _hooked(model: Any, begins: Callable[[str, Any], None], ends: Callable[[str, Any], Any]) -> Iterator[None]:
     def watch(module: torch.nn.Module, name: str) -> None:
         def before(_module: Any, args: Any, kwargs: Any) -> None:  # a result would replace them
             begins(name, (args, kwargs))

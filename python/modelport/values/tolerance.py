@@ -72,7 +72,9 @@ def scale(want: torch.Tensor) -> float:
 
 def keeps_direction(got: torch.Tensor, want: torch.Tensor, least: float | None) -> bool:
     """Whether low precision left the whole as it was: its direction, or else nearly so and what is chosen by it."""
-    alike = None if least is None else cosine(got, want)
+    if least is None:
+        return True
+    alike = cosine(got, want)
     return alike is None or alike >= least or (alike >= _SAME_CHOICE and argmax_kept(got, want) == 1)
 
 
