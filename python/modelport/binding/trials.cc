@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "binding/program.h"
+#include "ir/symbols.h"
 #include "shape/widen.h"
 #include "signature/limits.h"
 
@@ -160,21 +161,62 @@ std::vector<shape::Guard> conditions_on_data(const ir::Graph& graph) {
   return found;
 }
 
+/// Which values are computed from the data of inputs or of state, not from sizes and weights alone.
+std::vector<bool> values_from_data(const ir::Graph& graph) {
+  std::vector<bool> from_data(graph.values().size());
+  for (const ir::ValueId id : graph.inputs) from_data[id.index] = true;
+  for (const ir::Mutation& mutation : graph.mutations) from_data[mutation.buffer.index] = true;
+  for (const ir::Node& node : graph.nodes()) {
+    bool reads = false;
+    for (const ir::NamedArg& named : node.args)
+      ir::for_each_value(named.arg, [&](ir::ValueId id) { reads |= from_data[id.index]; });
+    for (const ir::ValueId id : node.results) from_data[id.index] = reads;
+  }
+  return from_data;
+}
+
+/// Symbols whose values come with the data.
+ir::Symbols symbols_from_data(const ir::Graph& graph, const std::vector<bool>& from_data) {
+  ir::Mentions found;
+  for (const ir::Node& node : graph.nodes()) {
+    for (const ir::ValueId id : node.results) {
+      if (from_data[id.index]) ir::collect(graph.value(id).type, found);
+    }
+  }
+  found.sizes.merge(found.data);
+  return found.sizes;
+}
+
+using Deciding = std::set<std::tuple<std::string, int, std::string>>;
+
+/// Where the data decide. A number that sizes alone decide (`torch.tensor(min(n, 64)).item()`) is
+/// tried with them.
+Deciding places_of_decisions(const ir::Graph& graph) {
+  const std::vector<bool> from_data = values_from_data(graph);
+  const ir::Symbols symbols = symbols_from_data(graph, from_data);
+  Deciding found;
+  for (const shape::Guard& guard : conditions_on_data(graph)) {
+    std::set<std::string, std::less<>> names;
+    shape::collect_symbols(guard.condition, names);
+    const auto decides = [&](const std::string& name) {
+      const auto dim = std::ranges::find(graph.dims, name, &shape::Dim::name);
+      return (dim == graph.dims.end() || dim->from_data) && symbols.contains(name);
+    };
+    if (std::ranges::any_of(names, decides))
+      found.emplace(guard.where.file, guard.where.line, guard.module_path);
+  }
+  for (const ir::Assumption& assumption : graph.assumptions) {
+    const ir::Place& place = graph.place(assumption.place);
+    if (from_data[assumption.value.index])
+      found.emplace(place.where.file, place.where.line, place.module_path);
+  }
+  return found;
+}
+
 /// Whether data decide at the same places of the model. A branch on data that only one of two
 /// captures met is a condition that the other one lacks.
 bool data_decide_alike(const Program& a, const Program& b) {
-  using Deciding = std::set<std::tuple<std::string, int, std::string>>;
-  const auto places = [](const Program& program) {
-    Deciding found;
-    for (const shape::Guard& guard : conditions_on_data(program.graph))
-      found.emplace(guard.where.file, guard.where.line, guard.module_path);
-    for (const ir::Assumption& assumption : program.graph.assumptions) {
-      const ir::Place& place = program.graph.place(assumption.place);
-      found.emplace(place.where.file, place.where.line, place.module_path);
-    }
-    return found;
-  };
-  return places(a) == places(b);
+  return places_of_decisions(a.graph) == places_of_decisions(b.graph);
 }
 
 bool same_graph(const ir::Graph& a, const ir::Graph& b) {
