@@ -28,10 +28,11 @@ class RuntimeDied(Exception):
 
 
 class RuntimeProcess:
-    """Loads a file and calls its methods; a process that died is started again."""
+    """Loads a file and calls its methods; a process that died is started again. What it prints goes to `log`."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: BinaryIO | None = None) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._log = log
 
     def run(
         self,
@@ -45,7 +46,7 @@ class RuntimeProcess:
         """The outputs of each call, all of them on one load of the file."""
         if self._process is None or self._process.poll() is not None:
             command = [sys.executable, str(Path(__file__).resolve())]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         assert self._process.stdin is not None and self._process.stdout is not None
         files = str(path), None if data is None else str(data)
         _send(self._process.stdin, (files, calls, methods_share_arenas, custom_operators))

@@ -15,8 +15,9 @@ bool is_unfinished(const Path& relative) { return is_unfinished_name(relative.be
 
 /// Models are first to go and last to come, so that no reader takes what is between for whole.
 void models_first(std::vector<Path>& files) {
-  std::ranges::stable_partition(files,
-                                [](const Path& file) { return file.extension() == ".onnx"; });
+  std::ranges::stable_partition(files, [](const Path& file) {
+    return file.extension() == ".onnx" || file.extension() == ".pte";
+  });
 }
 
 void move_below(const Path& from, const Path& to, const Path& relative) {

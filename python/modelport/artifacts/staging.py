@@ -16,16 +16,19 @@ from .artifact import PARTS
 class Staging:
     """`with Staging(out) as staging:` write into `staging.folder`, then `staging.commit()`."""
 
-    def __init__(self, out: str | os.PathLike[str], *, is_file: bool | None = None):
-        self.out = Path(os.path.abspath(out))
-        self.is_file = self.out.suffix == ".onnx" if is_file is None else is_file
-        _refuse_wrong_kind(self.out, self.is_file)
+    def __init__(self, out: str | os.PathLike[str], *, is_file: bool | None = None, model: str = "model.onnx"):
+        """`model` is what the model file of a folder is called."""
+        self.out, self._model = Path(os.path.abspath(out)), model
+        self.is_file = self.out.suffix == Path(model).suffix if is_file is None else is_file
+        _refuse_wrong_kind(self.out, self.is_file, Path(model).suffix)
+        if not self.is_file:
+            _refuse_other_format(self.out, model)
         self._place: _artifact.ArtifactFolder | None = None
 
     @property
     def name(self) -> str:
         """What the model file is called."""
-        return self.out.name if self.is_file else "model.onnx"
+        return self.out.name if self.is_file else self._model
 
     def __enter__(self) -> Staging:
         self._place = _artifact.ArtifactFolder(os.fspath(self.out), self.is_file, list(PARTS))
@@ -50,11 +53,19 @@ class Staging:
         return [Path(file) for file in self._place.commit()]
 
 
-def _refuse_wrong_kind(out: Path, is_file: bool) -> None:
+def _refuse_other_format(out: Path, model: str) -> None:
+    """An export replaces an earlier one in its folder: one of another format would be gone."""
+    for other in {"model.onnx", "model.pte"} - {model}:
+        if (out / other).exists():
+            what = f"{out} has {other}, an export of another format, which this one would replace"
+            raise problem("E0301", what, "name another folder", f"remove {out / other}")
+
+
+def _refuse_wrong_kind(out: Path, is_file: bool, suffix: str) -> None:
     if is_file and out.is_dir():
         raise problem("E0301", f"{out} is a folder, and the name of a file", "name another file, or a folder")
     if not is_file and out.exists() and not out.is_dir():
-        raise problem("E0301", f"{out} is a file; the output is a folder", "name another folder, or a file.onnx")
+        raise problem("E0301", f"{out} is a file; the output is a folder", f"name another folder, or a file{suffix}")
     for parent in out.parents:
         if parent.exists():
             where = out if out.is_dir() else parent

@@ -1,4 +1,4 @@
-// ExecuTorch programs: graphs in its dialect, written.
+// ExecuTorch programs: graphs in its dialect, with their limits, written.
 #include <pybind11/stl.h>
 
 #include "backends/executorch/writer.h"
@@ -18,15 +18,33 @@ struct GivenMethod {
   std::vector<signature::FrozenArgument> frozen;
 };
 
+using Names = std::map<std::string, std::string>;
+
+/// The program with other names for some axes; those with one name are one.
+std::shared_ptr<Program> rename_axes(const Program& program, const Names& axes) {
+  shape::Substitution renamed;
+  for (const auto& [name, other] : axes) renamed.emplace(name, shape::Int::symbol(other));
+  auto other = std::make_shared<Program>();
+  other->graph = program.graph;
+  other->graph.substitute(renamed);
+  other->weights = program.weights;
+  return other;
+}
+
+std::vector<signature::FrozenArgument> frozen_of(const py::dict& given) {
+  std::vector<signature::FrozenArgument> frozen;
+  for (const auto& [name, value] : given)
+    frozen.push_back({py::cast<std::string>(name), constant_of(value)});
+  return frozen;
+}
+
 GivenMethod method_of(const py::dict& row) {
   auto program = py::cast<std::shared_ptr<Program>>(row["program"]);
-  GivenMethod method{.name = py::cast<std::string>(row["name"]),
-                     .program = program,
-                     .store = store_of(*program, sources_of(row["places"], row["made"])),
-                     .bounds = py::cast<executorch::GivenBounds>(row["bounds"])};
-  for (const auto& [name, value] : py::cast<py::dict>(row["frozen"]))
-    method.frozen.push_back({py::cast<std::string>(name), constant_of(value)});
-  return method;
+  return {.name = py::cast<std::string>(row["name"]),
+          .program = program,
+          .store = store_of(*program, sources_of(row["places"], row["made"])),
+          .bounds = py::cast<executorch::GivenBounds>(row["bounds"]),
+          .frozen = frozen_of(py::cast<py::dict>(row["frozen"]))};
 }
 
 executorch::ConstantMethod::Item item_of(const py::handle& value) {
@@ -113,8 +131,22 @@ py::dict write(const std::string& path, const py::dict& given) {
   return report_of(written);
 }
 
+/// What a lowered program is valid for, as JSON.
+std::string limits(const std::shared_ptr<Program>& program, const executorch::GivenBounds& bounds,
+                   const py::dict& frozen, bool with_checks) {
+  const weights::WeightStore store;  // of no concern here
+  const executorch::MethodSource source{
+      .graph = program->graph, .weights = store, .bounds = bounds, .frozen = frozen_of(frozen)};
+  return signature::to_json(executorch::limits_of(source, with_checks));
+}
+
 }  // namespace
 
-void bind_executorch(py::module_& module) { module.def("write_executorch", &write); }
+void bind_executorch(py::module_& module) {
+  module.def("rename_axes", &rename_axes, py::arg("program"), py::arg("axes"));
+  module.def("executorch_limits", &limits, py::arg("program"), py::arg("bounds"), py::arg("frozen"),
+             py::arg("with_checks"));
+  module.def("write_executorch", &write);
+}
 
 }  // namespace modelport::binding

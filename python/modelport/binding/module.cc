@@ -10,6 +10,7 @@ PYBIND11_MODULE(_modelport, module) {
   bind_pt2(module);
   bind_checkpoint(module);
   bind_onnx(module);
+  bind_lower_executorch(module);
 #ifdef MODELPORT_WITH_EXECUTORCH
   bind_executorch(module);
 #endif

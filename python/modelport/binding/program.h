@@ -39,6 +39,7 @@ void bind_pt2(py::module_& module);
 void bind_checkpoint(py::module_& module);
 void bind_onnx(py::module_& module);
 void bind_executorch(py::module_& module);
+void bind_lower_executorch(py::module_& module);
 void bind_samples(py::module_& module);
 void bind_quantize(py::module_& module);
 

@@ -15,6 +15,7 @@ import torch
 from transformers.generation.utils import ALL_CACHE_NAMES
 
 from ..artifacts.artifact import Artifact, find_model, find_models, generates
+from ..artifacts.pte import ProgramFile, find_program
 from ..base.dtypes import FLOATS
 from ..base.errors import ExportError, problem
 from ..base.printable import shell_quote
@@ -36,17 +37,18 @@ def check(
     atol: float | None = None,
     name_first: bool = True,
 ) -> CheckReport:
-    """Compares an ONNX artifact (a file, the folder of an export, or an OnnxProgram) with its model.
+    """Compares an artifact (a file, the folder of an export, or what an exporter gave) with its model.
 
     `model` is the model or its checkpoint folder; without one it is the folder that the artifact says it came from.
     `inputs` are those of the model, one set or several; without any they are made by rule, at four sizes. `atol` is
     the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do.
 
     A folder that generates is compared by what it generates; `inputs` are then those of `generate`."""
-    if isinstance(artifact, str | os.PathLike) and generates(artifact) and not _has_a_past(inputs):
+    is_path = isinstance(artifact, str | os.PathLike)
+    if is_path and find_program(artifact) is None and generates(artifact) and not _has_a_past(inputs):
         return _check_generation(Path(artifact), Artifact(find_models(artifact)[0]), model, inputs, atol)
     with _as_file(artifact) as (path, program):
-        found = Artifact(path, nodes=True)
+        found: Any = Artifact(path, nodes=True) if find_program(path) is None else ProgramFile(path)
         model, folder = _model(found, model)
         made = None if folder is None or inputs is not None else read_preprocessor(folder)
         asked = Request(found, model, inputs, atol, program, made, name_first)
@@ -85,7 +87,7 @@ def _of_prompts(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 class Request:
     """What is compared with what."""
 
-    artifact: Artifact
+    artifact: Any  # an Artifact, or a ProgramFile
     model: Any
     inputs: Any = None
     atol: float | None = None
@@ -96,27 +98,35 @@ class Request:
 
 def compare(asked: Request, name: str) -> CheckReport:
     """The comparison itself; `name` is what the artifact is called in messages."""
-    runner = Runner(asked.artifact, asked.program.config.names if asked.program is not None else None)
+    runner = _runner(asked)
     model = asked.model
     dtypes = {p.dtype for p in model.parameters()} if isinstance(model, torch.nn.Module) else set()
     tolerance = Tolerance.of(dtypes, asked.atol)
     report = CheckReport(name, tolerance.atol)
     for size, given in _inputs(runner, asked, report):
         failed = _compare(Comparison(runner, model, tolerance, size), given, report)
-        if failed and asked.name_first and report.first is None:
+        if failed and asked.name_first and report.first is None and isinstance(asked.artifact, Artifact):
             from .culprit import first_difference
 
             report.first = first_difference(asked.artifact, runner, model, _as_model_takes(model, given), tolerance)
     return report
 
 
+def _runner(asked: Request) -> Runner:
+    if isinstance(asked.artifact, ProgramFile):
+        from .executorch_runner import ExecutorchRunner
+
+        return ExecutorchRunner(asked.artifact)
+    return Runner(asked.artifact, asked.program.config.names if asked.program is not None else None)
+
+
 @contextmanager
 def _as_file(artifact: Any) -> Iterator[tuple[Path, Any]]:
     if isinstance(artifact, str | os.PathLike):
-        yield find_model(artifact), None
+        yield find_program(artifact) or find_model(artifact), None
     elif hasattr(artifact, "captured") and hasattr(artifact, "save"):
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.onnx"
+            path = Path(folder) / getattr(artifact, "file_name", "model.onnx")
             artifact.write(path)
             yield path, artifact
     else:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import problem
+from . import executorch_arguments
 from .console import say
 
 _MODEL = """modelport turns Hugging Face models into programs that other runtimes run.
@@ -32,7 +33,7 @@ examples:
 exit codes: 0 exported and checked; 2 an error, or values that differ; 130 interrupted. After 2 and 130, what was at OUT
 is still there."""
 
-_CHECK = """Runs an artifact in onnxruntime and compares its values with the model's, at four sizes.
+_CHECK = """Runs an artifact in its runtime and compares its values with the model's, at four sizes.
 
 examples:
   modelport check ./bert-onnx                          the checkpoint that the file says it was made of
@@ -41,7 +42,7 @@ examples:
 
 exit codes: 0 the values are those of the model, 2 they are not, or an error"""
 
-_INSPECT = """Shows what an ONNX file has in it. Nothing is loaded, whatever its size.
+_INSPECT = """Shows what an ONNX or ExecuTorch file has in it. Nothing is loaded, whatever its size.
 
 examples:
   modelport inspect ./bert-onnx
@@ -69,6 +70,10 @@ def parser() -> argparse.ArgumentParser:
     export = commands.add_parser("export", help="turn a model into an artifact")
     targets = export.add_subparsers(metavar="TARGET", required=True)
     _export_onnx(_parser(targets.add_parser, "onnx", help="export to ONNX", description=_EXPORT))
+    program = _parser(
+        targets.add_parser, "executorch", help="export to ExecuTorch", description=executorch_arguments.EXPORT
+    )
+    _export_executorch(program)
     _check(_parser(commands.add_parser, "check", help="compare an artifact with its model", description=_CHECK))
     _inspect(_parser(commands.add_parser, "inspect", help="show what an artifact has in it", description=_INSPECT))
     _run(_parser(commands.add_parser, "run", help="generate text with an exported model", description=_RUN))
@@ -158,6 +163,14 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
     _runs(command, "export_onnx", prepare=_two_paths)
 
 
+def _export_executorch(command: argparse.ArgumentParser) -> None:
+    def prepare(args: argparse.Namespace) -> None:
+        import_module(".export_executorch", __package__).prepare(args)
+
+    executorch_arguments.add(command, _positive, _tolerance)
+    _runs(command, "export_executorch", prepare)
+
+
 def _two_paths(args: argparse.Namespace) -> None:
     paths = ([] if args.model is None else [args.model]) + args.paths
     if len(paths) != 2:
@@ -172,15 +185,15 @@ def _two_paths(args: argparse.Namespace) -> None:
 
 
 def _check(command: argparse.ArgumentParser) -> None:
-    command.add_argument("artifact", metavar="OUT", help="the folder of an export, or an .onnx file")
+    command.add_argument("artifact", metavar="OUT", help="the folder of an export, or an .onnx or .pte file")
     command.add_argument("--model", metavar="FOLDER", help="the checkpoint (default: where the file says it came from)")
     command.add_argument("--atol", type=_tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
     _runs(command, "check_artifact")
 
 
 def _inspect(command: argparse.ArgumentParser) -> None:
-    command.add_argument("artifact", metavar="FILE_OR_FOLDER", help="an .onnx file, or a folder with one")
-    _runs(command, "inspect_artifact")
+    command.add_argument("artifact", metavar="FILE_OR_FOLDER", help="an .onnx or .pte file, or a folder with one")
+    _runs(command, "inspect_program")
 
 
 def _run(command: argparse.ArgumentParser) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from ..artifacts.artifact import Artifact, find_model, generates
+from ..artifacts.pte import ProgramFile, find_program
 from ..quick_imports.command import import_quickly
 from .console import Console
 
 
 def run(args: Any, console: Console) -> bool:
     path = args.artifact
-    if not generates(path):
+    program = find_program(path)
+    if program is not None:
+        path = ProgramFile(program).path  # a broken file is reported before torch is imported
+    elif not generates(path):
         path = find_model(path)
-        Artifact(path)  # a broken file is reported before torch is imported
+        Artifact(path)  # as above
     with console.stage("check"):
         import_quickly()
         from ..checking import check

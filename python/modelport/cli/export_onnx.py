@@ -29,7 +29,7 @@ def run(args: Any, console: Console) -> bool:
         if getattr(args, flag):
             console.note(f"--{flag.replace('_', '-')} makes no difference here")
     staging = Staging(args.out)
-    with _warnings_as_notes(console), staging, interruptible(staging.discard):
+    with warnings_as_notes(console), staging, interruptible(staging.discard):
         loading, config = _loading(args, console, folder)
         if export_generation.wanted(args, loading):
             return export_generation.run(args, console, loading, config, staging)
@@ -62,7 +62,7 @@ def run(args: Any, console: Console) -> bool:
 
 
 @contextmanager
-def _warnings_as_notes(console: Console) -> Iterator[None]:
+def warnings_as_notes(console: Console) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("always", module="modelport")

@@ -7,8 +7,9 @@ import sys
 import time
 from typing import Any
 
+from ..artifacts.pte import find_program
 from ..base.errors import problem
-from ..base.printable import printable
+from ..base.printable import printable, python_text
 from ..quick_imports.command import import_quickly
 from ..running.folder import open_folder
 from ..running.media import read_image, read_sound
@@ -21,6 +22,7 @@ _ONE_SHOT = {"session.disable_prepacking": "1"}
 
 def run(args: Any, console: Console) -> bool:
     # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
+    _refuse_program(args.folder)
     folder = open_folder(args.folder)
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
@@ -46,6 +48,17 @@ def run(args: Any, console: Console) -> bool:
             model = open_model(folder, threads=args.threads, **_ONE_SHOT)
         _tell(console, _generated(args, console, model, reader, inputs, settings))
     return True
+
+
+def _refuse_program(path: str) -> None:
+    program = find_program(path)
+    if program is not None:
+        raise problem(
+            "E0301",
+            f"{program} is a program that is called once: it has no cache to generate with",
+            f"call it in Python: modelport.load({python_text(program)})(**inputs)",
+            "export what generates to ONNX: modelport export onnx MODEL OUT",
+        )
 
 
 def _refuse_if_it_reads_something_else(cls: Any, inputs: dict[str, Any]) -> None:

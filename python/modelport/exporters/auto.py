@@ -7,12 +7,21 @@ from typing import Any
 
 from ..base.errors import problem
 from .base import HfExporter
-from .configs import DynamoConfig, ExportConfigMixin, ExportFormat, OnnxConfig
+from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFormat, OnnxConfig
 from .dynamo import DynamoExporter
+from .executorch import ExecutorchExporter
 from .onnx import OnnxExporter
 
-AUTO_EXPORTER_MAPPING: dict[str, type[HfExporter]] = {"dynamo": DynamoExporter, "onnx": OnnxExporter}
-AUTO_EXPORT_CONFIG_MAPPING: dict[str, type[ExportConfigMixin]] = {"dynamo": DynamoConfig, "onnx": OnnxConfig}
+AUTO_EXPORTER_MAPPING: dict[str, type[HfExporter]] = {
+    "dynamo": DynamoExporter,
+    "onnx": OnnxExporter,
+    "executorch": ExecutorchExporter,
+}
+AUTO_EXPORT_CONFIG_MAPPING: dict[str, type[ExportConfigMixin]] = {
+    "dynamo": DynamoConfig,
+    "onnx": OnnxConfig,
+    "executorch": ExecutorchConfig,
+}
 
 
 def _format_of(config: ExportConfigMixin | dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import MutableMapping
 from typing import Any, ClassVar
 
 from ..base.errors import problem
-from .configs import DynamoConfig, ExportConfigMixin, OnnxConfig
+from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, OnnxConfig
 
 
 class HfExporter(ABC):
@@ -55,7 +55,7 @@ def config_of_part(config: Any, name: str) -> Any:
 
 def _is_config(item: tuple[str, Any]) -> bool:
     """Whether an entry of a dict is the config of a part, and not a field of a config."""
-    fields = {field.name for kind in (DynamoConfig, OnnxConfig) for field in dataclasses.fields(kind)}
+    fields = {field.name for kind in (DynamoConfig, ExecutorchConfig, OnnxConfig) for field in dataclasses.fields(kind)}
     return isinstance(item[1], dict | ExportConfigMixin) and item[0] not in fields
 
 

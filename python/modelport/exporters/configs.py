@@ -111,3 +111,55 @@ class OnnxConfig(DynamoConfig):
         super().__post_init__()
         if self.weights not in ("copy", "link"):
             raise problem("E0301", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")
+
+
+# Backends of ExecuTorch that others can write for, and we not yet.
+_NOT_YET = ("xnnpack", "cuda", "cuda-windows", "metal", "mlx", "openvino", "qnn", "vulkan")
+
+
+@dataclasses.dataclass
+class ExecutorchConfig(DynamoConfig):
+    """How to export to ExecuTorch's `.pte`.
+
+    `backend`, or `recipe` as optimum-executorch calls it, is "portable": the kernels that every build of the runtime
+    has. With `output_path` the program is written there at once. `dims` bounds dynamic axes, `{"seq": (1, 2048)}`, and
+    `max_seq_len` those of sequences: the runtime sets aside memory for the largest sizes. `dtype` ("fp16", "bf16",
+    "fp32") exports the model as if it had been loaded in that type. `checks_as_outputs` adds what the model assumed of
+    its data as further outputs, true where the program is right.
+    """
+
+    export_format: ExportFormat = ExportFormat.EXECUTORCH
+    backend: str | None = None
+    recipe: str | None = None
+    alloc_graph_input: bool = True
+    alloc_graph_output: bool = True
+    alloc_mutable_buffers: bool = True
+    output_path: Any = None
+    dims: dict[str, Any] | None = None
+    max_seq_len: int | None = None
+    dtype: Any = None
+    checks_as_outputs: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.backend and self.recipe and self.backend != self.recipe:
+            what = f"backend={self.backend!r} and recipe={self.recipe!r} are two names for one thing"
+            raise problem("E0301", what, "give one of them")
+        self.backend = self.recipe = self.backend or self.recipe or "portable"
+        _check_backend(self.backend)
+        for name in ("alloc_graph_input", "alloc_graph_output", "alloc_mutable_buffers"):
+            if not getattr(self, name):
+                what = f"{name}=False: programs whose memory the caller provides are not written yet"
+                raise problem("E0301", what, f"leave {name} out")
+        if self.max_seq_len is not None and (type(self.max_seq_len) is not int or self.max_seq_len < 1):
+            raise problem("E0301", f"max_seq_len={self.max_seq_len!r} is no size", "max_seq_len=2048")
+
+
+def _check_backend(name: str) -> None:
+    if name == "portable":
+        return
+    if name in _NOT_YET or name.startswith("coreml_"):
+        what = f"executorch programs for {name} are not written yet: there is portable alone"
+    else:
+        what = f"{name!r} is no recipe for executorch"
+    raise problem("E0203", what, 'recipe="portable", or --recipe portable: kernels that every runtime has')

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..artifacts.pte import without_schemas
 from ..base import core
-from ..base.errors import problem
-
-REQUIREMENT = "executorch==1.5.1"
 
 
 @dataclass
@@ -51,12 +49,7 @@ def write_executorch(
     """
     write = getattr(core._modelport, "write_executorch", None)
     if write is None:
-        raise problem(
-            "E0301",
-            "this modelport was built without ExecuTorch's schemas",
-            f"pip install --no-deps {REQUIREMENT}, and install modelport again from its source folder: "
-            "pip install --no-build-isolation .",
-        )
+        raise without_schemas("this modelport was built without ExecuTorch's schemas")
     request = {
         "methods": [
             {

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
-from .folder import Folder, open_folder
+from ..artifacts.pte import find_program
+from .folder import Folder, open_folder, read_config
 
 __all__ = ["load", "open_folder"]
 
 
 def load(folder: str | os.PathLike[str], *, threads: int | None = None, **session_options: Any) -> Any:
-    """The model of an exported folder, or of one .onnx file.
+    """The model of an exported folder, or of one .onnx or .pte file.
 
     A generative model is an instance of its own transformers class: `generate` does all that it does in PyTorch. Any
     other model is called with its inputs by name and gives its outputs by name. `session_options` are attributes of
     onnxruntime's SessionOptions, or entries of its configuration: `**{"session.disable_prepacking": "1"}`."""
+    program = find_program(folder)
+    if program is not None:
+        return _open_program(program, session_options | ({} if threads is None else {"threads": threads}))
     return open_model(open_folder(folder), threads=threads, **session_options)
 
 
@@ -33,3 +38,11 @@ def open_model(folder: Folder, *, threads: int | None = None, **session_options:
     from .plain import PlainModel
 
     return PlainModel(open_runner(folder.files["model"], options), folder.config, found)
+
+
+def _open_program(path: Path, options: dict[str, Any]) -> Any:
+    from ..runtimes.opening import open_runner, runtime_of
+    from .plain import PlainModel
+
+    runtime_of(path).check(options)
+    return PlainModel(open_runner(path, options), read_config(path.parent), "it is a program that is called once")

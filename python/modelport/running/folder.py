@@ -68,7 +68,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     home = path.parent if path.is_file() else path
     if home.name == "onnx" and not (home / "config.json").exists():  # transformers.js keeps the files one below
         home = home.parent
-    folder = Folder(home, files, _config(home))
+    folder = Folder(home, files, read_config(home))
     if folder.decoder is None:
         if not single:
             names = ", ".join(file.name for file in found)
@@ -108,7 +108,7 @@ def _refuse_of_genai(folder: Folder) -> None:
         )
 
 
-def _config(folder: Path) -> dict[str, Any] | None:
+def read_config(folder: Path) -> dict[str, Any] | None:
     path = folder / "config.json"
     try:
         config = parse_json(path.read_text(encoding="utf-8"))

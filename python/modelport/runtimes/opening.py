@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from . import executorch
 from .onnx_file import OnnxFile
 from .onnxruntime import check_options, needs_onnxruntime
 from .runner import Runner
@@ -27,7 +28,14 @@ def _open_onnx(path: Path, options: Mapping[str, Any]) -> Runner:
     return OnnxFile(path, options)
 
 
-RUNTIMES: dict[str, Runtime] = {".onnx": Runtime(_check_onnxruntime, _open_onnx)}
+def _open_program(path: Path, _options: Mapping[str, Any]) -> Runner:
+    return executorch.ProgramSession(path)
+
+
+RUNTIMES: dict[str, Runtime] = {
+    ".onnx": Runtime(_check_onnxruntime, _open_onnx),
+    ".pte": Runtime(executorch.check_options, _open_program),
+}
 
 
 def runtime_of(path: Path) -> Runtime:

@@ -9,7 +9,6 @@
 #include "backends/executorch/layout.h"
 #include "backends/executorch/plan.h"
 #include "base/json.h"
-#include "signature/limits.h"
 
 namespace modelport::executorch {
 namespace {
@@ -62,25 +61,6 @@ std::vector<std::string> output_names(const ir::Graph& graph, bool with_checks) 
   for (std::size_t i = 0; with_checks && i < graph.assumptions.size(); ++i)
     names.push_back(fmt::format("check.{}", i));
   return names;
-}
-
-/// What the method is valid for: the graph's own limits, and the bounds that its memory was planned
-/// with.
-signature::Limits limits_of(const MethodSource& source, bool with_checks) {
-  signature::Limits limits = signature::limits_of(source.graph);
-  limits.frozen = source.frozen;
-  const Bounds bounds(source.graph, source.bounds);
-  for (shape::Dim& dim : limits.dims) {
-    const auto range = bounds.ranges().find(dim.name);
-    if (range != bounds.ranges().end()) dim.range.hi = range->second.hi;
-  }
-  for (std::size_t i = 0; with_checks && i < source.graph.assumptions.size(); ++i) {
-    const ir::Assumption& assumption = source.graph.assumptions[i];
-    const ir::Place& place = source.graph.place(assumption.place);
-    limits.checks.push_back(
-        {fmt::format("check.{}", i), assumption.what, place.where, place.module_path});
-  }
-  return limits;
 }
 
 std::vector<ConstantMethod> records_of(const ExecutorchRequest& request) {
@@ -201,6 +181,23 @@ void write_data(const std::vector<ConstantEntry>& constants, weights::Sink& sink
 }
 
 }  // namespace
+
+signature::Limits limits_of(const MethodSource& source, bool with_checks) {
+  signature::Limits limits = signature::limits_of(source.graph);
+  limits.frozen = source.frozen;
+  const Bounds bounds(source.graph, source.bounds);
+  for (shape::Dim& dim : limits.dims) {
+    const auto range = bounds.ranges().find(dim.name);
+    if (range != bounds.ranges().end()) dim.range.hi = range->second.hi;
+  }
+  for (std::size_t i = 0; with_checks && i < source.graph.assumptions.size(); ++i) {
+    const ir::Assumption& assumption = source.graph.assumptions[i];
+    const ir::Place& place = source.graph.place(assumption.place);
+    limits.checks.push_back(
+        {fmt::format("check.{}", i), assumption.what, place.where, place.module_path});
+  }
+  return limits;
+}
 
 ExecutorchWritten write_executorch(const ExecutorchRequest& request,
                                    const std::filesystem::path& path) {

@@ -11,6 +11,7 @@
 
 #include "backends/executorch/data.h"
 #include "backends/executorch/emit.h"
+#include "signature/limits.h"
 #include "weights/stream.h"
 
 namespace modelport::executorch {
@@ -70,6 +71,10 @@ struct ExecutorchWritten {
   std::vector<MethodWritten> methods;        // without constant methods
   std::vector<weights::ConversionLoss> losses;
 };
+
+/// What a method is valid for: the graph's own limits, and the bounds that its memory is planned
+/// with. With `with_checks`, conditions on data are among its outputs.
+signature::Limits limits_of(const MethodSource& source, bool with_checks);
 
 /// Throws ExportError with everything that the format cannot hold; what is at `path` is then as it
 /// was. Same request, same bytes.

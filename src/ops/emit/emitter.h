@@ -48,7 +48,7 @@ struct NamedOperand {
 
 /// What users are told where a target has no way.
 struct TargetFacts {
-  std::string_view name;             // "onnx"
+  std::string_view name;              // "onnx"
   std::vector<std::string> ways_out;  // in words
 };
 

@@ -1,0 +1,76 @@
+"""The arguments of `modelport export executorch`: those of `export onnx`, and the names of optimum-executorch."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from typing import Any
+
+EXPORT = """Exports a checkpoint folder to a program for ExecuTorch and compares the values with the model's.
+
+examples:
+  modelport export executorch ./bert-base ./bert-pte
+  modelport export executorch ./bert-base ./out --max_seq_len 256       memory is set aside for the largest size
+  modelport export executorch ./vit ./out --dims batch=1:4
+  modelport export executorch ./vit ./out --batch 1 --disable_dynamic_shapes
+
+exit codes: 0 exported and checked; 2 an error, or values that differ; 130 interrupted. After 2 and 130, what was at OUT
+is still there."""
+
+
+def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolerance: Callable[[str], float]) -> None:
+    command.usage = "modelport export executorch MODEL OUT [options]"
+    command.add_argument(
+        "paths", nargs="*", metavar="MODEL OUT", help="checkpoint folder; folder or .pte file to write"
+    )
+    command.add_argument("-m", "--model", metavar="MODEL", help="the checkpoint folder, as in optimum-cli")
+    command.add_argument("-o", "--output_dir", "--output-dir", metavar="OUT", help="OUT, as in optimum-cli")
+    what = command.add_argument_group("what is exported")
+    what.add_argument("--task", help="such as image-classification (default: the class in config.json)")
+    what.add_argument("--recipe", default="portable", help="portable (the default): kernels that every runtime has")
+    types = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+    what.add_argument(
+        "--dtype",
+        type=lambda text: types.get(text, text),
+        choices=list(types.values()),
+        help="type of weights (default: the checkpoint's)",
+    )
+    what.add_argument(
+        "--disable_dynamic_shapes",
+        "--disable-dynamic-shapes",
+        "--no-dynamic-axes",
+        dest="no_dynamic_axes",
+        action="store_true",
+        help="every axis has the size of the example",
+    )
+    what.add_argument(
+        "--max_seq_len", "--max-seq-len", type=positive, metavar="N", help="the longest sequence memory is planned for"
+    )
+    what.add_argument(
+        "--dims",
+        action="append",
+        default=[],
+        type=_bounds,
+        metavar="AXIS=MIN:MAX",
+        help="sizes of a dynamic axis, such as seq=1:2048; may be repeated",
+    )
+    what.add_argument(
+        "--checks_as_outputs",
+        "--checks-as-outputs",
+        action="store_true",
+        help="what the model assumed of its data as further outputs",
+    )
+    what.add_argument("--batch", "--batch_size", type=positive, default=2, help="size of the example (default 2)")
+    what.add_argument("--sequence", "--sequence_length", type=positive, help="length of the example")
+    what.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")
+    checked = command.add_argument_group("the check")
+    checked.add_argument("--atol", type=tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
+    checked.add_argument("--no-check", action="store_true", help="do not compare values with the model's")
+
+
+def _bounds(text: str) -> tuple[str, Any]:
+    found = re.fullmatch(r"(\w+)=(?:(\d+):)?(\d+)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} names no axis and its sizes: seq=1:2048")
+    return found[1], (int(found[2] or 1), int(found[3]))

@@ -1,0 +1,125 @@
+"""`modelport export executorch`: from a checkpoint folder to a checked `.pte` program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..artifacts.pte import ProgramFile
+from ..artifacts.staging import Staging
+from ..base.errors import problem
+from ..quick_imports.command import import_quickly
+from .companions import copy_companions
+from .console import Console, note_code
+from .export_onnx import warnings_as_notes
+from .inspect_artifact import size_text
+from .interrupt import interruptible
+from .outcome import refuse_difference
+
+MODEL_FILE = "model.pte"
+
+
+def prepare(args: Any) -> None:
+    """What belongs together among the arguments."""
+    paths = ([] if args.model is None else [args.model]) + args.paths
+    if args.output_dir is not None:
+        paths.append(args.output_dir)
+    if len(paths) != 2:
+        what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
+        raise problem("E0301", what, "modelport export executorch MODEL OUT")
+    args.model, args.out = paths
+    args.weights = "copy"
+    if args.no_dynamic_axes and (args.dims or args.max_seq_len):
+        what = "--disable_dynamic_shapes leaves no axis that --dims or --max_seq_len could bound"
+        raise problem("E0301", what, "leave one of them out")
+
+
+def run(args: Any, console: Console) -> bool:
+    folder = Path(args.model)
+    staging = Staging(args.out, model=MODEL_FILE)
+    with warnings_as_notes(console), staging, interruptible(staging.discard):
+        loading, config = _loading(args, console, folder)
+        program = _program(console, loading, config)
+        for note in program.notes:
+            console.note(note)
+        total = sum(t.nbytes for t in program.captured.lazy_program.weights().values())
+        with console.stage("write", staging.written, total):
+            program.write(staging.folder / staging.name)
+            if not staging.is_file:
+                copy_companions(folder, staging.folder)
+        report = None
+        if not args.no_check:
+            with console.stage("check"):
+                report = _check(args, program, staging, loading)
+        refuse_difference(console, report)
+        size = (staging.folder / staging.name).stat().st_size
+        loading.checkpoint.refuse_changed()
+        staging.commit()
+    _tell(console, program, {str(staging.target / staging.name): size}, report)
+    return True
+
+
+def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
+    """The checkpoint as the arguments want it, and how it is to be written."""
+    from ..exporters.configs import ExecutorchConfig
+
+    config = ExecutorchConfig(
+        dynamic=not args.no_dynamic_axes,
+        recipe=args.recipe,
+        dims=dict(args.dims) or None,
+        max_seq_len=args.max_seq_len,
+        checks_as_outputs=args.checks_as_outputs,
+    )
+    with console.stage("import"):
+        if not args.trust_remote_code:  # which may use whatever it likes
+            import_quickly()
+        from ..runtimes.executorch import runtime
+        from .loading import Loading
+
+        if not args.no_check:
+            runtime()
+        if args.trust_remote_code:
+            note_code(console, folder)
+        loading = Loading(args, folder)
+    return loading, config
+
+
+def _program(console: Console, loading: Any, config: Any) -> Any:
+    from ..exporters.executorch import ExecutorchProgram
+
+    with console.stage("capture"):
+        captured = loading.capture()
+    with console.stage("lower"):
+        return ExecutorchProgram(captured, config, loading.written)
+
+
+def _check(args: Any, program: Any, staging: Staging, loading: Any) -> Any:
+    from ..checking.compare import Request, compare
+
+    artifact: Any = ProgramFile(staging.folder / staging.name)
+    return compare(Request(artifact, loading.model(), loading.inputs, args.atol, program), args.out)
+
+
+def _tell(console: Console, program: Any, sizes: dict[str, int], report: Any) -> None:
+    lines = [] if report is None else [str(report)]
+    method = program.written["forward"]
+    written = " + ".join(f"{name} ({size_text(size)})" for name, size in sizes.items())
+    arena = size_text(method["arena_bytes"])
+    lines.append(f"wrote {written}, {program.config.recipe}, {method['instructions']} instructions, arena {arena}")
+    if report is None:
+        lines.append("the values were not compared with the model's")
+    lines += [f"limit: {words}" for words in program.limits.words]
+    lines.append(console.timings())
+    data = {
+        "ok": True,
+        "files": sizes,
+        "recipe": program.config.recipe,
+        "methods": program.written,
+        "inputs": program.input_names,
+        "outputs": program.output_names,
+        "limits": program.limits.words,
+        "seconds": {name: round(seconds, 4) for name, seconds in console.seconds.items()},
+        "notes": console.notes,
+        "check": None if report is None else report.to_dict(),
+    }
+    console.result("\n".join(lines), data)

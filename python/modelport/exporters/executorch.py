@@ -1,0 +1,215 @@
+"""Export to ExecuTorch: any model that capture takes, as a `.pte` program of portable kernels."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import torch
+
+from ..artifacts.limits import Limits, check_frozen
+from ..artifacts.pte import NOTES, without_schemas
+from ..artifacts.staging import Staging
+from ..base import core
+from ..base.dtypes import float_dtype, short_name
+from ..base.errors import problem
+from ..base.structure import flatten, unflatten
+from ..capturing.captured import Captured
+from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
+from ..lazy.entry import capture
+from ..runtimes.executorch import ProgramSession, as_fed, check_sizes, refuse_other_type, slot_of
+from ..weights.checkpoint import read_config
+from .base import HfExporter
+from .configs import ExecutorchConfig
+from .executorch_bounds import bounds_of, one_name_an_axis
+from .executorch_file import Method, write_executorch
+from .onnx import warn_of_overflows
+from .patches import apply_patches
+from .prepare import config_flags, in_dtype, prepare_for_export
+
+_METHOD = "forward"
+
+
+class ExecutorchExporter(HfExporter):
+    """Captures a model and gives an ExecuTorch program of it."""
+
+    required_packages: ClassVar[list[str]] = ["torch"]
+    min_versions: ClassVar[dict[str, str]] = {"torch": "2.13.0"}
+
+    def export(
+        self,
+        model: torch.nn.Module | str | os.PathLike[str],
+        sample_inputs: MutableMapping[str, Any],
+        config: ExecutorchConfig | dict[str, Any] | None = None,
+    ) -> ExecutorchProgram:
+        config = ExecutorchConfig.given(config)
+        dtype = float_dtype(config.dtype)
+        options = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "dtype": dtype}
+        if isinstance(model, str | os.PathLike):
+            inputs = sample_inputs if dtype is None else in_dtype(sample_inputs, dtype)
+            captured = capture(model, inputs, **options)
+            model_config: Any = read_config(Path(model))
+        else:
+            model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
+            inputs = inputs if dtype is None else in_dtype(inputs, dtype)
+            with apply_patches("executorch"), config_flags(model, flags):
+                captured = capture(model, {**inputs, **flags}, **options)  # a part's own config may say otherwise
+            model_config = getattr(model, "config", None)
+        if dtype is not None:
+            captured.origin = {"dtype": short_name(dtype)}
+        program = ExecutorchProgram(captured, config, model_config)
+        if config.output_path is not None:
+            program.save(config.output_path)
+        return program
+
+
+class ExecutorchProgram:
+    """A program for ExecuTorch: `save` writes it, a call runs it in ExecuTorch's runtime, `buffer` is the file."""
+
+    file_name: ClassVar[str] = "model.pte"
+
+    def __init__(self, captured: Captured, config: ExecutorchConfig, model_config: Any = None):
+        """`model_config` may say how many positions the model has."""
+        if not hasattr(core._modelport, "write_executorch"):
+            raise without_schemas("this modelport was built without ExecuTorch's schemas")
+        self.captured, self.config = captured, config
+        program = captured.lazy_program
+        self.lowered = core.lower_executorch(core._modelport.rename_axes(program, one_name_an_axis(program)))
+        self.bounds = bounds_of(self.lowered.dims(), config.dims, config.max_seq_len, model_config)
+        for bound in self.bounds:
+            self.lowered.set_range(bound.axis, bound.low, bound.high)
+        self._slots = {
+            name: slot_of({"name": name, "dtype": dtype, "shape": sizes})
+            for name, dtype, sizes in self.lowered.inputs()
+        }
+
+    @property
+    def methods(self) -> list[str]:
+        return [_METHOD]
+
+    @property
+    def input_names(self) -> list[str]:
+        return list(self._slots)
+
+    @property
+    def output_names(self) -> list[str]:
+        return self.lowered.output_names()
+
+    @property
+    def node_count(self) -> int:
+        return self.lowered.node_count()
+
+    @functools.cached_property
+    def limits(self) -> Limits:
+        """What the program is valid for; a call outside is refused."""
+        frozen, checks = self.captured.frozen(), self.config.checks_as_outputs
+        return Limits(core._modelport.executorch_limits(self.lowered, {}, frozen, checks))
+
+    @property
+    def notes(self) -> list[str]:
+        """Bounds of axes that nobody asked for, and what the file does not test, in words."""
+        notes = [str(bound) for bound in self.bounds if not bound.asked]
+        if self.captured.assumptions and not self.config.checks_as_outputs:
+            count = len(self.captured.assumptions)
+            notes.append(
+                f"the model looked at its data in {count} {'place' if count == 1 else 'places'}, and the file does not "
+                "test that the data is of the same case; checks_as_outputs=True, or --checks-as-outputs, adds outputs "
+                "that say so"
+            )
+        return notes
+
+    def report(self) -> str:
+        """What the capture found out, and the bounds that memory is planned with."""
+        return "\n".join([self.captured.report(), *map(str, self.bounds)])
+
+    def feeds(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """The model's own inputs, nested or already flat, as the runtime takes them, in its order."""
+        flat = flatten(dict(inputs))
+        values = dict(zip(flat.names, flat.leaves, strict=True))
+        takes = f"it takes: {', '.join(map(str, self._slots.values()))}"
+        tensors = {}
+        for name, slot in self._slots.items():
+            given = values.pop(name, None)
+            if not isinstance(given, torch.Tensor):
+                raise problem("E0301", f"the input {name} is missing", takes)
+            refuse_other_type(slot, given, takes)
+            tensors[name] = as_fed(given)
+        frozen = self.captured.frozen()
+        for name, value in values.items():
+            if name in frozen:
+                check_frozen(name, value, frozen[name])
+            elif value is not None:
+                raise problem("E0301", f"the program takes no input {name!r}", takes)
+        check_sizes(self.limits, [list(tensors[name].shape) for name in self.limits.inputs])
+        return tensors
+
+    def __call__(self, **inputs: Any) -> Any:
+        """Runs the program in ExecuTorch's runtime and gives the model's own output structure. Buffers that the model
+        writes to are kept from call to call; data of another case than the example's is refused."""
+        values = iter(self._session.values(self.feeds(inputs)))
+        outputs, inside = self.captured.outputs, self.captured.in_graph
+        leaves = [next(values) if kept else leaf for kept, leaf in zip(inside, outputs.leaves, strict=True)]
+        return unflatten(leaves, outputs.spec)
+
+    def reset(self) -> None:
+        """Buffers as they were when the model was exported."""
+        self._session.reset()
+
+    @functools.cached_property
+    def _session(self) -> ProgramSession:
+        self._home = tempfile.TemporaryDirectory()  # as long as the program, which the runtime reads from there
+        path = Path(self._home.name) / self.file_name
+        self.write(path, checks_as_outputs=True)
+        return ProgramSession(path)
+
+    @property
+    def buffer(self) -> bytes:
+        """The whole file."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder) / self.file_name)
+            return (Path(folder) / self.file_name).read_bytes()
+
+    def write_to_file(self, open_file: IO[bytes]) -> None:
+        """Writes the file into one that is open, as ExecuTorch's own program does."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder) / self.file_name)
+            with open(Path(folder) / self.file_name, "rb") as written:
+                shutil.copyfileobj(written, open_file)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the program. What was at `path` stays whole if that fails."""
+        with Staging(path, is_file=True) as staging:
+            self.write(staging.folder / staging.name)
+            self.files = staging.commit()[:1]
+        return Path(path)
+
+    def write(self, path: Path, *, checks_as_outputs: bool | None = None) -> dict[str, Any]:
+        """As `save`, into a folder that is nobody's yet. Returns what the writer says: of each method the bytes of its
+        arena and of its state."""
+        captured = self.captured
+        streams = captured.streams() if isinstance(captured, LazyCaptured) else WeightStreams()
+        frozen = captured.frozen()
+        method = Method(_METHOD, self.lowered, frozen=frozen, places=streams.places, made=streams.made)
+        checks = self.config.checks_as_outputs if checks_as_outputs is None else checks_as_outputs
+        constants = {NOTES: json.dumps(self.origin(), sort_keys=True)}
+        written = write_executorch(path, [method], constant_methods=constants, checks_as_outputs=checks)
+        if isinstance(captured, CheckpointCaptured):
+            captured.refuse_changed()
+        self.files = [Path(file) for file in written["files"]]
+        self.written = written["methods"]
+        warn_of_overflows({name: (over, to) for name, _, to, over, _ in written["losses"] if over})
+        return written
+
+    def origin(self) -> dict[str, str]:
+        """Where the program came from, for a check that makes the model again."""
+        source = getattr(self.captured, "source", None)
+        return ({"source": os.path.abspath(source)} if source else {}) | dict(getattr(self.captured, "origin", {}))
+
+    def __str__(self) -> str:
+        return self.lowered.text()

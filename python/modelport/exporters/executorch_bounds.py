@@ -1,0 +1,114 @@
+"""How large each dynamic axis may become in an ExecuTorch program, whose memory is set aside before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ..base.errors import problem
+from .onnx_names import AXES, axis_names
+
+# What a model with long positions is planned for where nobody says more: attention takes the square of it.
+_SEQUENCE = 2048
+_OURS = {theirs: ours for ours, theirs in AXES.items()}
+
+
+class Bound(NamedTuple):
+    """The sizes of an axis, and where the largest comes from."""
+
+    axis: str
+    low: int
+    high: int
+    why: str
+    asked: bool = False
+
+    def __str__(self) -> str:
+        change = f'dims={{"{self.axis}": ({self.low}, N)}}, or --dims {self.axis}={self.low}:N, takes another'
+        return f"axis {self.axis} is at most {self.high}: {self.why}" + ("" if self.asked else f"; {change}")
+
+
+def one_name_an_axis(program: Any) -> dict[str, str]:
+    """Axes of inputs that belong together, such as those of a mask and its tokens, under one name."""
+    named = axis_names(program.dims(), program.inputs())
+    ours = {symbol: _OURS.get(name, name) for symbol, name in named.items()}
+    return {symbol: name for symbol, name in ours.items() if symbol != name}
+
+
+def bounds_of(
+    dims: Iterable[Mapping[str, Any]], asked: Mapping[str, Any] | None, max_seq_len: int | None, config: Any
+) -> list[Bound]:
+    """A bound for each axis of `dims`, the dimensions of a program. Sizes that data decides have one only where it is
+    asked for: the writer finds the others, or says which are missing. `config` is the model's, or None."""
+    rows = list(dims)
+    given = _checked(asked or {}, [row["name"] for row in rows])
+    bounds = []
+    for row in rows:
+        axis, least = row["name"], max(row["lo"], 0)
+        if axis in given:
+            low, high = given[axis]
+            if (row["hi"] is not None and low > row["hi"]) or high < least:
+                what = f'dims={{"{axis}": ({low}, {high})}}: the model takes {_range(least, row["hi"])} there'
+                raise problem("E0303", what, "choose sizes among these")
+            bounds.append(Bound(axis, max(low, least), _least(high, row["hi"]), "as asked for", asked=True))
+        elif not row["from_data"]:
+            high, why = _default(row, max_seq_len, config)
+            high = _least(max(high, row["hint"], least), row["hi"])
+            bounds.append(Bound(axis, least, high, why, asked=_is_sequence(axis) and max_seq_len is not None))
+    return bounds
+
+
+def _default(row: Mapping[str, Any], max_seq_len: int | None, config: Any) -> tuple[int, str]:
+    if row["declared_hi"] is not None:
+        return row["declared_hi"], "the largest of its dynamic shape"
+    if _is_sequence(row["name"]):
+        if max_seq_len is not None:
+            return max_seq_len, "max_seq_len"
+        positions = _positions(config)
+        if positions is not None and positions <= _SEQUENCE:
+            return positions, "max_position_embeddings of the model"
+        if positions is not None:
+            return _SEQUENCE, f"a default, of the {positions} positions that the model has"
+    return 1 << (4 * max(row["hint"], 1) - 1).bit_length(), f"four times the example's {row['hint']}, rounded up"
+
+
+def _is_sequence(axis: str) -> bool:
+    return "seq" in axis
+
+
+def _positions(config: Any) -> int | None:
+    """How many positions the model has, if its config says so."""
+    if config is None:
+        return None
+    if isinstance(config, Mapping):
+        for part in (config, config.get("text_config") or {}):
+            for name in ("max_position_embeddings", "n_positions"):
+                if isinstance(part.get(name), int):
+                    return part[name]
+        return None
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    found = getattr(text, "max_position_embeddings", None)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _checked(asked: Mapping[str, Any], axes: list[str]) -> dict[str, tuple[int, int]]:
+    found = {}
+    for name, sizes in asked.items():
+        axis = name if name in axes else _OURS.get(name, name)
+        if axis not in axes:
+            has = f"it has: {', '.join(axes)}" if axes else "leave dims out: every size is that of the example"
+            raise problem("E0303", f"dims names the axis {name!r}, which the program does not have", has)
+        pair = (1, sizes) if isinstance(sizes, int) else sizes
+        numbers = isinstance(pair, tuple | list) and len(pair) == 2 and all(type(size) is int for size in pair)
+        if not numbers or not 0 <= pair[0] <= pair[1]:
+            what = f"dims={{{name!r}: {sizes!r}}} is no smallest and largest size"
+            raise problem("E0303", what, f'dims={{"{name}": (1, 2048)}}')
+        found[axis] = (pair[0], pair[1])
+    return found
+
+
+def _least(size: int, limit: int | None) -> int:
+    return size if limit is None else min(size, limit)
+
+
+def _range(low: int, high: int | None) -> str:
+    return f"{low} and more" if high is None else f"{low} to {high}"

@@ -1,0 +1,185 @@
+"""Sample calls of the operator table, run by ExecuTorch's runtime and by PyTorch.
+
+Run as a script it prints what differs: `python tests/executorch_parity.py aten.add.Tensor 'aten.sum*'`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import sys
+import tempfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import random_draws
+import torch
+from executorch_process import RuntimeProcess
+from onnx_parity import close, draw_operands, has_values
+
+from modelport import ExportError, core
+from modelport.exporters.executorch_file import Method, write_executorch
+
+UNDECIDED = "its row says nothing else"
+
+
+@dataclass
+class Sample:
+    """One call of a row: as text, lowered, its operands, and what torch makes of them."""
+
+    text: str
+    program: Any
+    lowered: Any
+    inputs: list[torch.Tensor]
+    wanted: list[Any]
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """Room for more than the operands have, as in a file that serves many sizes."""
+        return {dim["name"]: dim["hint"] + 3 for dim in self.lowered.dims()}
+
+
+@dataclass
+class Findings:
+    """What differs, and what the row's cell refuses, a line each."""
+
+    wrong: list[str]
+    refused: list[str]
+
+
+def results_of(op: str, program: Any, operands: list[tuple], seed: int) -> tuple[list[torch.Tensor], list[Any]]:
+    """Operands, and what torch makes of them: negative numbers where the operator takes them."""
+    generator = torch.Generator().manual_seed(seed)
+    for signed in (True, False):
+        inputs = list(draw_operands(op, operands, generator, signed).values())
+        try:
+            torch.manual_seed(seed)
+            return inputs, program.run(inputs, None)[0]
+        except Exception:
+            if not signed:
+                raise
+    raise AssertionError("unreachable")
+
+
+def samples_of(op: str, findings: Findings) -> list[Sample]:
+    samples = []
+    for index, (text, program, operands) in enumerate(core.sample_programs(op)):
+        line = f"{op}({text})"
+        try:
+            lowered = core.lower_executorch(program)
+        except ExportError as error:
+            (findings.wrong if UNDECIDED in str(error) else findings.refused).append(f"{line}: {error}")
+            continue
+        except Exception as error:  # every way to fail is a line of the report
+            findings.wrong.append(f"{line}: {type(error).__name__}: {error}")
+            continue
+        inputs, wanted = results_of(op, program, operands, zlib.crc32(text.encode()) + index)
+        samples.append(Sample(line, program, lowered, inputs, wanted))
+    return samples
+
+
+def difference(op: str, found: list[Any], wanted: list[Any]) -> str:
+    if len(found) != len(wanted):
+        return f"{len(found)} results instead of {len(wanted)}"
+    for i, (got, want) in enumerate(zip(found, wanted, strict=True)):
+        g, w = torch.as_tensor(got), torch.as_tensor(want)
+        if not has_values(op) and (g.dtype, g.shape) == (w.dtype, w.shape):
+            continue
+        if problem := close(g, w):
+            return f"result {i}: {problem}"
+    return ""
+
+
+class Parity:
+    """Rows one by one, all in one process of the runtime, which is started again where a kernel ended it."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._path = Path(self._folder.name) / "samples.pte"
+        self._log = (Path(self._folder.name) / "log").open("w+b")
+        self._runtime = RuntimeProcess(self._log)
+
+    def close(self) -> None:
+        self._runtime.close()
+        self._log.close()
+        self._folder.cleanup()
+
+    def check(self, op: str) -> Findings:
+        findings = Findings([], [])
+        samples = samples_of(op, findings)
+        for sample, found in zip(samples, self._found(op, samples), strict=True):
+            if found:
+                findings.wrong.append(f"{sample.text}: {found}")
+        if findings.refused and not samples and not findings.wrong:
+            findings.wrong.append(f"{op}: every sample is refused: {findings.refused[0]}")
+        return findings
+
+    def _found(self, op: str, samples: list[Sample]) -> list[str]:
+        """What differs in each sample."""
+        try:
+            results = self._run(samples)
+        except Exception:  # one by one, to find out which
+            return self._found_in_each(op, samples)
+        return [self._difference(op, s, found) for s, found in zip(samples, results, strict=True)]
+
+    def _found_in_each(self, op: str, samples: list[Sample]) -> list[str]:
+        found = []
+        for sample in samples:
+            start = self._log.seek(0, 2)
+            try:
+                (results,) = self._run([sample])
+                found.append(self._difference(op, sample, results))
+            except Exception as error:
+                self._log.seek(start)
+                found.append(f"{type(error).__name__}: {error}; {_complaint(self._log.read().decode())}")
+        return found
+
+    def _difference(self, op: str, sample: Sample, found: list[Any]) -> str:
+        def theirs() -> list[torch.Tensor]:
+            return sample.program.run(sample.inputs, None)[0]
+
+        if not random_draws.is_random(op, theirs):
+            return difference(op, found, sample.wanted)
+        draws = iter(self._run([sample], random_draws.DRAWS))
+        return random_draws.difference(op, lambda: next(draws), theirs)
+
+    def _run(self, samples: list[Sample], times: int = 1) -> list[Any]:
+        """A file with a method for each sample."""
+        if not samples:
+            return []
+        names = [f"sample_{i}" for i in range(len(samples))]
+        methods = [Method(name, s.lowered, bounds=s.bounds) for name, s in zip(names, samples, strict=True)]
+        write_executorch(self._path, methods, with_limits=False)
+        calls = [(name, s.inputs) for name, s in zip(names, samples, strict=True)]
+        return self._runtime.run(self._path, calls * times)
+
+
+def _complaint(log: str) -> str:
+    """What a kernel says it did not like."""
+    lines = [line for line in log.splitlines() if "failed" in line.lower() or "missing" in line.lower()]
+    return "; ".join(lines[:2])
+
+
+def main() -> None:
+    patterns = sys.argv[1:] or ["*"]
+    names = [n for n in core.op_names() if any(fnmatch.fnmatch(n, p) for p in patterns)]
+    parity = Parity()
+    bad = 0
+    for name in names:
+        filled, reason = core.executorch_cell(name)
+        if reason or not filled:
+            print(f"{name}: refused, {reason}" if reason else f"{name}: no cell")
+            continue
+        findings = parity.check(name)
+        bad += bool(findings.wrong)
+        for line in findings.wrong[:3]:
+            print(line.replace("\n", " ")[:400])
+        for line in findings.refused[:1]:
+            print(f"  {len(findings.refused)} samples refused: " + line.replace("\n", " ")[:200])
+    parity.close()
+    print(f"{len(names)} operators, {bad} differ")
+
+
+if __name__ == "__main__":
+    main()
