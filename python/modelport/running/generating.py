@@ -48,7 +48,6 @@ class OnSessions:
             cache = self._taken(cache, given)
         elif cache is None and given.get("use_cache", getattr(self.config, "use_cache", True)):  # type: ignore[attr-defined]
             cache = self.new_cache()
-        self._parts.refuse_unused(given)
         results = self._parts.run(given, cache)
         output = self._collected(results, given, cache)
         return output if given.get("return_dict", True) else output.to_tuple()

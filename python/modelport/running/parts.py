@@ -16,9 +16,6 @@ from .features import Encoders
 from .folder import Folder
 from .inputs import call_of, decoder_feeds, fitted
 
-# What the files work out by themselves, from the tokens, the mask and the cache.
-_FOLLOWING = frozenset(("input_ids", "inputs_embeds", "position_ids", "cache_position", "logits_to_keep"))
-
 
 class Parts:
     """`run` is one forward pass: encoders on what they read, the embedding, the decoder."""
@@ -31,8 +28,6 @@ class Parts:
         self.embedding = opened.get(folder.embedding or "")
         self.encoders = Encoders([opened[role] for role in folder.features], _feeds)
         self.decoder = Decoder(opened[folder.decoder or ""], opened.get(folder.prefill or ""))
-        names = [name for session in opened.values() for name in session.inputs] + self.encoders.outputs
-        self._taken = {name.removeprefix("decoder_") for name in names}
 
     def encode(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What the encoder makes of its input."""
@@ -55,21 +50,6 @@ class Parts:
         call = call_of(given, past, self.encoder_decoder)
         feeds = decoder_feeds(self.decoder.inputs(past), call, self.encoder_decoder)
         return made | self.decoder.run(feeds, call, cache)
-
-    def refuse_unused(self, given: Mapping[str, Any]) -> None:
-        """A tensor that no file takes would change what the model says, and nothing here."""
-        for name, value in given.items():
-            bare = name.removeprefix("decoder_")
-            if not isinstance(value, torch.Tensor) or bare in self._taken or bare in _FOLLOWING:
-                continue
-            if bare.endswith("mask") and bool((value != 0).all()):
-                continue  # hides nothing
-            raise problem(
-                "E0301",
-                f"the exported files take no {name}: it was not given when the model was exported",
-                "export it with example inputs that have it",
-                f"leave {name} out",
-            )
 
     def _embedded(self, embedding: Runner, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """Tokens as the decoder takes them. Features that the file does not put in their places are put there here."""
