@@ -114,6 +114,17 @@ def test_a_question_that_a_larger_size_raises_is_not_taken_for_answered(size: in
     right_or_refused(even_when_large, captured, torch.randn(size))
 
 
+def long_or_short(x: torch.Tensor) -> torch.Tensor:
+    return torch.view_as_real(x * 2 if len(x) > 3 else x + x)
+
+
+@pytest.mark.parametrize("example", [3, 5])
+@pytest.mark.parametrize("size", [1, 3, 4, 9])
+def test_complex_inputs_are_tried_at_other_sizes_as_well(example: int, size: int) -> None:
+    captured = modelport.capture(long_or_short, (torch.randn(example, dtype=torch.complex64),), dynamic=True)
+    assert right_or_refused(long_or_short, captured, torch.randn(size, dtype=torch.complex64))
+
+
 def smallest_row(x: torch.Tensor) -> torch.Tensor:
     least = x[0]
     for row in x[1:]:

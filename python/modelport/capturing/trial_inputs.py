@@ -33,13 +33,24 @@ def shuffled(inputs: Flat, seed: int) -> Flat:
 
 def _shuffled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     flat = tensor.reshape(-1)
-    if flat.numel() < 2 or _is_ordered(tensor) or (not tensor.is_floating_point() and bool((flat.diff() >= 0).all())):
+    if flat.numel() < 2 or _has_two_values(tensor) or (_is_whole(tensor) and _goes_up(flat)):
         return tensor
     return flat[torch.randperm(flat.numel(), generator=generator)].reshape(tensor.shape)
 
 
-def _is_ordered(tensor: torch.Tensor) -> bool:
-    return tensor.dtype == torch.bool or len(tensor.unique()) <= 2
+def _has_two_values(tensor: torch.Tensor) -> bool:
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    # `unique` has no kernel for the smallest types of floats.
+    return tensor.dtype == torch.bool or len((tensor if _is_whole(tensor) else tensor.double()).unique()) <= 2
+
+
+def _is_whole(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex())
+
+
+def _goes_up(tensor: torch.Tensor) -> bool:
+    return bool((tensor.diff(dim=-1) >= 0).all())
 
 
 def _free_axes(captured: Any) -> list[list[int]]:
@@ -71,11 +82,11 @@ def _at_size(tensor: torch.Tensor, axis: int, size: int, others: list[int]) -> t
 def _varied(tensor: torch.Tensor, turn: int, others: list[int]) -> torch.Tensor:
     """A repetition that is not the same. Real numbers are scaled; ids are moved along another free axis. What has two
     values or goes up steadily (masks, positions, offsets) means something by its order and stays."""
-    if turn == 0 or tensor.numel() == 0 or _is_ordered(tensor):
+    if turn == 0 or tensor.numel() == 0 or _has_two_values(tensor):
         return tensor
-    if tensor.is_floating_point() or tensor.is_complex():
+    if not _is_whole(tensor):
         return tensor * (1 + _STEP * turn)
     rows = tensor.movedim(others[-1], -1) if others else tensor
-    if not others or rows.shape[-1] < 2 or bool((rows.diff(dim=-1) >= 0).all()):
+    if not others or rows.shape[-1] < 2 or _goes_up(rows):
         return tensor
     return tensor.roll(turn, others[-1])

@@ -49,10 +49,11 @@ Values Emitter::calls(std::string_view name, std::initializer_list<Operand> oper
   if (op == nullptr) throw InternalError(fmt::format("there is no row for {}", name));
   const std::vector<Parameter>& parameters = schema_of(*op).parameters;
   if (operands.size() > parameters.size())
-    throw InternalError(fmt::format("{} takes {} operands, not {}", name, parameters.size(),
-                                    operands.size()));
+    throw InternalError(
+        fmt::format("{} takes {} operands, not {}", name, parameters.size(), operands.size()));
   std::vector<ir::NamedArg> args;
-  for (const Operand& operand : operands) args.push_back({parameters[args.size()].name, operand.arg});
+  for (const Operand& operand : operands)
+    args.push_back({parameters[args.size()].name, operand.arg});
   for (const NamedOperand& one : named) {
     if (schema_of(*op).find(one.name) == nullptr)
       throw InternalError(fmt::format("{} takes no {}", name, one.name));
@@ -99,12 +100,12 @@ std::int64_t Emitter::axis(std::string_view name, std::int64_t rank) {
 
 void Emitter::refuse(std::string_view why) const {
   const ir::Place& place = graph_.place(place_);
-  throw ExportError({.code = Code::unsupported_op,
-                     .what = fmt::format("{} has no rule for {}: {}", target_.name,
-                                         call_->op().name, why),
-                     .where = place.where,
-                     .module_path = place.module_path,
-                     .ways_out = target_.ways_out});
+  throw ExportError(
+      {.code = Code::unsupported_op,
+       .what = fmt::format("{} has no rule for {}: {}", target_.name, call_->op().name, why),
+       .where = place.where,
+       .module_path = place.module_path,
+       .ways_out = target_.ways_out});
 }
 
 bool Emitter::surely_at_least(const Int& size, std::int64_t least) const {
