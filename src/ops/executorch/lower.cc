@@ -56,6 +56,12 @@ Values Lower::kernel(std::string_view name, std::vector<ir::NamedArg> args) {
   return graph().node(node).results;
 }
 
+Values Lower::node(std::string_view name, std::vector<ir::NamedArg> args, ir::TensorType type) {
+  const ir::NodeId node =
+      graph().add_node(std::string(name), std::move(args), {std::move(type)}, place());
+  return graph().node(node).results;
+}
+
 Values Lower::kernel_with_own_operands(std::string_view name) {
   for (const ir::Type& type : results()) {
     const auto* tensor = std::get_if<ir::TensorType>(&type);

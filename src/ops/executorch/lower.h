@@ -15,6 +15,8 @@ class Lower : public emit::Emitter {
 
   /// A kernel by its full name ("aten::add.out") with these arguments, and the results of the call.
   Values kernel(std::string_view name, std::vector<ir::NamedArg> args);
+  /// A node of the dialect with one result of this type.
+  Values node(std::string_view name, std::vector<ir::NamedArg> args, ir::TensorType type);
 
  protected:
   Values lower_row(const OpDef& op) override;

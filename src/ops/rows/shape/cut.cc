@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "ops/decompositions/shape.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -197,6 +198,7 @@ constexpr std::array kCutOps{
                     "storage_offset=None) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::as_strided_scatter),
+          .executorch = decompose(parts::as_strided_scatter),
           .samples = "f32[a, b], f32[a*b], [a*b], [1]; f32[a, 4], f32[a], [a], [4], 1"},
     OpDef{
         .name = "aten.chunk",
@@ -204,6 +206,7 @@ constexpr std::array kCutOps{
         .infer = chunk,
         .put_back = {PutBack::How::split},
         .onnx = custom(onnx::split),
+        .executorch = decompose(parts::split_as_results),
         .samples =
             "f32[a, 7], 3, 1; f32[a, 6], 2, -1; f32[3*a, b], 3; f32[a + 1, 4], 2; f32[a, 3], 5, 1"},
     OpDef{.name = "aten.diagonal",
@@ -222,12 +225,14 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::diagonal_scatter),
+          .executorch = decompose(parts::diagonal_scatter),
           .samples = "f32[a, a], f32[a]; f32[3, a, a], f32[3, a], dim1=-2, dim2=-1; f32[a, 4, 6], "
                      "f32[a, 3], -1, 1, 2; f32[4, a, 6], f32[a, 4], 2, 0, 2; bool[a, a], bool[a]"},
     OpDef{.name = "aten.linalg_diagonal",
           .schema = "(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
           .infer = diagonal,
           .onnx = custom(onnx::diagonal),
+          .executorch = decompose(parts::linalg_diagonal),
           .samples = "f32[a, b]; f32[3, a, a], offset=1"},
     OpDef{.name = "aten.narrow",
           .schema = "(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
@@ -308,6 +313,7 @@ constexpr std::array kCutOps{
           .schema = "(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
           .infer = split_sizes,
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], [3, 4], 1; f32[a + b, 3], [a, b]"},
     OpDef{.name = "aten.split_with_sizes",
           .schema = "(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
@@ -321,6 +327,7 @@ constexpr std::array kCutOps{
           .infer = tensor_split_indices,
           .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split_at),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], [2, 5], 1; f32[a + b, 6], [a]; f32[a, 6], [1, 3]; f32[a, 7], [-3, "
                      "6], 1; f32[a, 7], [5, 2], 1; f32[a, 3], [1, 100], 1"},
     OpDef{.name = "aten.tensor_split.sections",
@@ -328,6 +335,7 @@ constexpr std::array kCutOps{
           .infer = tensor_split_sections,
           .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], 3, 1; f32[a, 6], 4"},
     OpDef{
         .name = "aten.unbind.int",
@@ -357,16 +365,19 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, int chunks, int dim=0) -> Tensor[]",
           .infer = chunk,
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], 3, 1; f32[2*a, 6], 2"},
     OpDef{.name = "aten.unsafe_split.Tensor",
           .schema = "(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
           .infer = split,
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], 3, 1; f32[2*a, b], a"},
     OpDef{.name = "aten.unsafe_split_with_sizes",
           .schema = "(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
           .infer = split_sizes,
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], [3, 4], 1; f32[a + b, 3], [a, b]"},
 };
 static_assert(first_bad_row(kCutOps).empty(), "unsorted, duplicate or half-filled row");
