@@ -31,9 +31,9 @@ struct Scores {
   Value seen;    // whether a query sees a key at all; kNoValue where it surely does
 };
 
-Scores masked_scores(Emitter& e, const Int& heads) {
-  const Value query = e.tensor("query");
-  const Value key = e.tensor("key");
+Scores masked_scores(Emitter& e, const Int& heads, Dtype dtype) {
+  const Value query = cast(e, e.tensor("query"), dtype);
+  const Value key = cast(e, e.tensor("key"), dtype);
   const Value q = in_groups(e, scaled(e, query, scale_of(e, query)), heads);
   Value scores = product(e, q, transposed(e, key));
   const Int keys = e.shape(key)[at(e.rank(key) - 2)];
@@ -58,7 +58,7 @@ Scores masked_scores(Emitter& e, const Int& heads) {
 
 Value weighted_values(Emitter& e, const Scores& scores, const Int& heads) {
   const Value value = e.tensor("value");
-  const Value shares = e.call("aten._softmax", {scores.values, -1, false});
+  const Value shares = cast(e, e.call("aten._softmax", {scores.values, -1, false}), e.dtype(value));
   const Value y = viewed(e, product(e, in_groups(e, shares, heads), value), e.result().shape);
   // A query that sees nothing gets nothing.
   return scores.seen == kNoValue ? y : where(e, scores.seen, y, e.number(0.0, e.dtype(y)));
@@ -74,12 +74,12 @@ Int heads_of(Emitter& e, bool grouped) {
 Value attention(Emitter& e) {
   if (e.real_number("dropout_p") != 0) e.refuse("dropout at run time");
   const Int heads = heads_of(e, e.call().flag("enable_gqa"));
-  return weighted_values(e, masked_scores(e, heads), heads);
+  return weighted_values(e, masked_scores(e, heads, e.result().dtype), heads);
 }
 
 Values attention_with_sums(Emitter& e) {
   const Int heads = heads_of(e, false);
-  const Scores scores = masked_scores(e, heads);
+  const Scores scores = masked_scores(e, heads, e.result(1).dtype);
   const Value most = e.call("aten.amax", {scores.values, {-1}, true});
   const Value powers = e.call("aten.exp", {sub(e, scores.values, most)});
   const Value sums =

@@ -123,4 +123,41 @@ Values split_as_results(Emitter& e) {
   return results;
 }
 
+/// The runtime's own kernel for it wants results of the right size before it runs.
+Values unbind(Emitter& e) {
+  const Value x = e.tensor("self");
+  const std::int64_t axis = e.axis("dim", e.rank(x));
+  Values results{x};
+  if (e.result_count() > 1)
+    results = e.calls("aten.split_with_sizes", {x, Shape(e.result_count(), Int(1)), axis});
+  for (Value& one : results) one = viewed(e, one, e.result().shape);
+  return results;
+}
+
+Value narrow(Emitter& e) {
+  const Value x = e.tensor("self");
+  const std::int64_t axis = e.axis("dim", e.rank(x));
+  Int start = e.call().integer("start");
+  if (start.constant() && *start.constant() < 0) start = start + e.shape(x)[at(axis)];
+  return sliced(e, x, axis, start, start + e.call().integer("length"));
+}
+
+namespace {
+
+Value shifted_by_half(Emitter& e, bool back) {
+  const Value x = e.tensor("self");
+  const Axes axes = e.has("dim") ? axis_list(e.call(), "dim", e.rank(x)) : axes_in_order(e.rank(x));
+  Shape shifts;
+  for (const std::int64_t axis : axes) {
+    const Int size = e.shape(x)[at(axis)];
+    shifts.push_back(shape::floor_div(back ? size + 1 : size, 2));
+  }
+  return e.call("aten.roll", {x, shifts, emit::int_list(axes)});
+}
+
+}  // namespace
+
+Value fftshift(Emitter& e) { return shifted_by_half(e, false); }
+Value ifftshift(Emitter& e) { return shifted_by_half(e, true); }
+
 }  // namespace modelport::ops::parts

@@ -43,23 +43,6 @@ Axes inverse(const Axes& order) {
   return result;
 }
 
-/// Drops what negative pads cut off, and makes them zero.
-Value cut_off(Emitter& e, Value x, Shape& pads) {
-  const std::int64_t rank = e.rank(x);
-  for (std::size_t i = 0; i < pads.size() / 2; ++i) {
-    const auto lost = [](const Int& pad) {
-      return pad.constant() && *pad.constant() < 0 ? -*pad.constant() : 0;
-    };
-    const std::int64_t before = lost(pads[2 * i]);
-    const std::int64_t after = lost(pads[2 * i + 1]);
-    const std::int64_t axis = rank - 1 - static_cast<std::int64_t>(i);
-    x = sliced(e, x, axis, before, e.shape(x)[at(axis)] - after);
-    if (before > 0) pads[2 * i] = 0;
-    if (after > 0) pads[2 * i + 1] = 0;
-  }
-  return x;
-}
-
 Value around(Emitter& e, Value x, const Shape& pads) {
   for (std::size_t i = 0; i < pads.size() / 2; ++i) {
     const std::int64_t axis = e.rank(x) - 1 - static_cast<std::int64_t>(i);

@@ -18,6 +18,7 @@ Value int_mm(emit::Emitter& e);
 Value kron(emit::Emitter& e);
 Value matmul(emit::Emitter& e);
 Value multi_dot(emit::Emitter& e);
+Value mv(emit::Emitter& e);
 Value outer(emit::Emitter& e);
 Value tensordot(emit::Emitter& e);
 

@@ -53,6 +53,22 @@ Value padded(Emitter& e, Value x, const Shape& pads, double value) {
   return e.call("aten.constant_pad_nd", {x, pads, static_cast<std::int64_t>(value)});
 }
 
+Value cut_off(Emitter& e, Value x, Shape& pads) {
+  const std::int64_t rank = e.rank(x);
+  for (std::size_t i = 0; i < pads.size() / 2; ++i) {
+    const auto lost = [](const Int& pad) {
+      return pad.constant() && *pad.constant() < 0 ? -*pad.constant() : 0;
+    };
+    const std::int64_t before = lost(pads[2 * i]);
+    const std::int64_t after = lost(pads[2 * i + 1]);
+    const std::int64_t axis = rank - 1 - static_cast<std::int64_t>(i);
+    x = sliced(e, x, axis, before, e.shape(x)[at(axis)] - after);
+    if (before > 0) pads[2 * i] = 0;
+    if (after > 0) pads[2 * i + 1] = 0;
+  }
+  return x;
+}
+
 Value sum_over(Emitter& e, Value x, const Axes& axes, bool keepdim) {
   if (axes.empty()) return x;
   return e.call("aten.sum.dim_IntList", {x, emit::int_list(axes), keepdim},

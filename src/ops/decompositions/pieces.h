@@ -28,6 +28,8 @@ Value counted(Emitter& e, const Int& n, Dtype dtype = Dtype::i64);
 Value filled(Emitter& e, const Shape& shape, double value, Dtype dtype);
 /// Elements before and after each of the last axes, the last one first.
 Value padded(Emitter& e, Value x, const Shape& pads, double value = 0);
+/// Drops what negative pads cut off, and makes them zero.
+Value cut_off(Emitter& e, Value x, Shape& pads);
 Value sum_over(Emitter& e, Value x, const Axes& axes, bool keepdim = false);
 
 Value add(Emitter& e, Value a, Value b);

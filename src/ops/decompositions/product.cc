@@ -88,6 +88,8 @@ Value kron(Emitter& e) {
 
 Value matmul(Emitter& e) { return product(e, e.tensor("self"), e.tensor("other")); }
 
+Value mv(Emitter& e) { return product(e, e.tensor("self"), e.tensor("vec")); }
+
 Value multi_dot(Emitter& e) {
   const bool named = schema_of(e.call().op()).find("matrices") != nullptr;
   const Values operands = e.ins(named ? "matrices" : "tensors");

@@ -6,6 +6,8 @@
 namespace modelport::ops::parts {
 
 // Axes.
+Value fftshift(emit::Emitter& e);
+Value ifftshift(emit::Emitter& e);
 Value channel_shuffle(emit::Emitter& e);
 Value flip_left_right(emit::Emitter& e);
 Value flip_up_down(emit::Emitter& e);
@@ -24,7 +26,9 @@ Values expand_each(emit::Emitter& e);
 Value as_strided_scatter(emit::Emitter& e);
 Value diagonal_scatter(emit::Emitter& e);
 Value linalg_diagonal(emit::Emitter& e);
+Value narrow(emit::Emitter& e);
 Values split_as_results(emit::Emitter& e);
+Values unbind(emit::Emitter& e);
 
 // Joins.
 Value block_diag(emit::Emitter& e);

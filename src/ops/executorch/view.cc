@@ -45,6 +45,7 @@ Values view(Lower& l) { return view_in(l, l.tensor("self"), l.result().shape); }
 
 Values expand(Lower& l) {
   const Value x = l.tensor("self");
+  if (is_complex(l.dtype(x))) l.refuse("no rule for complex numbers");
   if (without_ones(l.shape(x)) == without_ones(l.result().shape))
     return view_in(l, x, l.result().shape);
   ir::ArgList size;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ops/decompositions/indexing.h"
+#include "ops/executorch/adjust.h"
 #include "ops/executorch/index.h"
 #include "ops/onnx/count.h"
 #include "ops/rules/axes.h"
@@ -127,6 +128,7 @@ constexpr std::array kCountedOps{
           .schema = "(Tensor self, Tensor mask) -> Tensor",
           .infer = masked_select,
           .onnx = custom(onnx::masked_select),
+          .executorch = custom(executorch::masked_select),
           .samples = "f32[a, b], bool[a, b]; f32[a, b], bool[b]; bool[a, b], bool[a, 1]; c64[a], "
                      "bool[a]; bf16[a, b], bool[b]; f32[b], bool[a, 1]"},
     OpDef{.name = "aten.nonzero",

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ops/decompositions/linear.h"
+#include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
 #include "ops/rules/einsum.h"
 #include "ops/table/families.h"
@@ -294,6 +295,7 @@ constexpr std::array kProductOps{
           .infer = linear,
           .layout = Layout::dense,
           .onnx = custom(onnx::linear),
+          .executorch = custom(executorch::linear),
           .samples = "f32[a, b, 6], f32[5, 6]; f32[6], f32[5, 6], f32[5]; f32[a, 6], f32[6]; "
                      "f32[a, b, c, 4], f32[3, 4], f32[3]; bf16[a, b, 6], bf16[5, 6], bf16[5]; "
                      "f16[a, 6], f16[5, 6], f16[5]; f64[a, 6], f64[5, 6], f64[5]"},
@@ -317,7 +319,7 @@ constexpr std::array kProductOps{
           .schema = "(Tensor self, Tensor vec) -> Tensor",
           .infer = mv,
           .onnx = custom(onnx::matmul),
-          .executorch = decompose(parts::matmul),
+          .executorch = decompose(parts::mv),
           .samples = "f32[a, b], f32[b]; f32[3, a], f32[a]"},
     OpDef{.name = "aten.outer",
           .schema = "(Tensor self, Tensor vec2) -> Tensor",

@@ -196,7 +196,7 @@ constexpr std::array kConvolutionOps{
                     "groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
           .infer = conv_transpose,
           .onnx = custom(onnx::convolution),
-          .executorch = decompose(parts::convolve_by_name),
+          .executorch = refuse("the runtime transposes convolutions over two axes at most"),
           .samples = "f32[a, 2, b, c, 3], f32[2, 6, 3, 2, 1]; f32[a, 2, b + 1, 3, 2], f32[2, 2, 3, "
                      "3, 2], f32[4], [2, 3, 1], [1, 0, 1], [1, 2, 0], 2, [2, 1, 1]"},
     OpDef{

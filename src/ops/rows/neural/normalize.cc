@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ops/decompositions/neural.h"
+#include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -187,6 +188,7 @@ constexpr std::array kNormalizeOps{
                     "int group, float eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_group_norm,
           .onnx = custom(onnx::group_norm),
+          .executorch = custom(executorch::native_group_norm),
           .samples =
               "bf16[a, 4, b], f32[4], f32[4], a, 4, b, 2, 0.00001; f32[a, 4, b], None, None, "
               "a, 4, b, 2, 0.00001; f32[a, 6, b, 3], f32[6], f32[6], a, 6, 3*b, 3, 0.00001"},
@@ -195,6 +197,7 @@ constexpr std::array kNormalizeOps{
                     "eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_layer_norm,
           .onnx = custom(onnx::layer_norm),
+          .executorch = custom(executorch::native_layer_norm),
           .samples = "bf16[a, b, 4], [4], None, None, 0.00001; bf16[a, b, 4], [4], bf16[4], "
                      "bf16[4], 0.00001; f32[a, b, 4], [4], None, None, 0.00001; f32[a, 3, 4], [3, "
                      "4], f32[3, 4], f32[3, 4], 0.00001; bf16[a, 4], [4], f32[4], f32[4], 0.00001"},

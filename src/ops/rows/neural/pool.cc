@@ -86,7 +86,7 @@ constexpr std::array kPoolOps{
           .infer = adaptive_max_pool,
           .onnx = custom(onnx::adaptive_max_pool),
           .executorch = decompose(parts::adaptive_max_pool),
-          .samples = "f32[a, 3, b], [2]; f32[a, b], [3]"},
+          .samples = "f32[a, 3, b], [2]; f32[a, b], [3]; f32[a, 3, 6], [3]"},
     OpDef{.name = "aten.adaptive_max_pool2d",
           .schema = "(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,

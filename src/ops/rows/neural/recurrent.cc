@@ -52,7 +52,9 @@ constexpr std::array kRecurrentOps{
               "f32[12, 4], f32[12, 3], f32[12, 4]], False, 1, 0.0, False, True, True; f32[a, b, "
               "3], f32[4, b, 4], [f32[12, 3], f32[12, 4], f32[12], f32[12], f32[12, 3], f32[12, "
               "4], f32[12], f32[12], f32[12, 8], f32[12, 4], f32[12], f32[12], f32[12, 8], f32[12, "
-              "4], f32[12], f32[12]], True, 2, 0.0, False, True, False"},
+              "4], f32[12], f32[12]], True, 2, 0.0, False, True, False; f32[5, b, 3], f32[2, b, "
+              "4], [f32[12, 3], f32[12, 4], f32[12], f32[12], f32[12, 3], f32[12, 4], f32[12], "
+              "f32[12]], True, 1, 0.0, False, True, False"},
     OpDef{.name = "aten.gru_cell",
           .schema = "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
                     "Tensor? b_hh=None) -> Tensor",
@@ -80,7 +82,11 @@ constexpr std::array kRecurrentOps{
               "2], f32[4, b, 4]], [f32[16, 3], f32[16, 2], f32[16], f32[16], f32[2, 4], f32[16, "
               "3], f32[16, 2], f32[16], f32[16], f32[2, 4], f32[16, 4], f32[16, 2], f32[16], "
               "f32[16], f32[2, 4], f32[16, 4], f32[16, 2], f32[16], f32[16], f32[2, 4]], True, 2, "
-              "0.0, False, True, True"},
+              "0.0, False, True, True; f32[b, 5, 3], [f32[2, b, 2], f32[2, b, 4]], [f32[16, 3], "
+              "f32[16, 2], f32[16], f32[16], f32[2, 4], f32[16, 3], f32[16, 2], f32[16], f32[16], "
+              "f32[2, 4]], True, 1, 0.0, False, True, True; f32[3, b, 3], [f32[2, b, 4], f32[2, b, "
+              "4]], [f32[16, 3], f32[16, 4], f32[16, 4], f32[16, 4]], False, 2, 0.0, False, False, "
+              "False"},
     OpDef{.name = "aten.lstm_cell",
           .schema = "(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
                     "Tensor? b_hh=None) -> (Tensor, Tensor)",
@@ -96,9 +102,11 @@ constexpr std::array kRecurrentOps{
           .infer = rnn,
           .onnx = custom(onnx::recurrent),
           .executorch = decompose(parts::rnn_relu),
-          .samples = "f32[a, b, 3], f32[1, b, 4], [f32[4, 3], f32[4, 4], f32[4], f32[4]], True, 1, "
-                     "0.0, False, False, False; f32[b, a, 3], f32[2, b, 4], [f32[4, 3], f32[4, 4], "
-                     "f32[4, 3], f32[4, 4]], False, 1, 0.0, False, True, True"},
+          .samples =
+              "f32[a, b, 3], f32[1, b, 4], [f32[4, 3], f32[4, 4], f32[4], f32[4]], True, 1, "
+              "0.0, False, False, False; f32[b, a, 3], f32[2, b, 4], [f32[4, 3], f32[4, 4], "
+              "f32[4, 3], f32[4, 4]], False, 1, 0.0, False, True, True; f32[4, b, 3], f32[1, b, "
+              "4], [f32[4, 3], f32[4, 4], f32[4], f32[4]], True, 1, 0.0, False, False, False"},
     OpDef{.name = "aten.rnn_relu_cell",
           .schema = "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
                     "Tensor? b_hh=None) -> Tensor",
@@ -114,12 +122,14 @@ constexpr std::array kRecurrentOps{
           .infer = rnn,
           .onnx = custom(onnx::recurrent),
           .executorch = decompose(parts::rnn_tanh),
-          .samples = "f32[a, b, 3], f32[1, b, 4], [f32[4, 3], f32[4, 4], f32[4], f32[4]], True, 1, "
-                     "0.0, False, False, False; f32[b, a, 3], f32[2, b, 4], [f32[4, 3], f32[4, 4], "
-                     "f32[4, 3], f32[4, 4]], False, 1, 0.0, False, True, True; f32[a, b, 3], "
-                     "f32[4, b, 4], [f32[4, 3], f32[4, 4], f32[4], f32[4], f32[4, 3], f32[4, 4], "
-                     "f32[4], f32[4], f32[4, 8], f32[4, 4], f32[4], f32[4], f32[4, 8], f32[4, 4], "
-                     "f32[4], f32[4]], True, 2, 0.0, False, True, False"},
+          .samples =
+              "f32[a, b, 3], f32[1, b, 4], [f32[4, 3], f32[4, 4], f32[4], f32[4]], True, 1, "
+              "0.0, False, False, False; f32[b, a, 3], f32[2, b, 4], [f32[4, 3], f32[4, 4], "
+              "f32[4, 3], f32[4, 4]], False, 1, 0.0, False, True, True; f32[a, b, 3], "
+              "f32[4, b, 4], [f32[4, 3], f32[4, 4], f32[4], f32[4], f32[4, 3], f32[4, 4], "
+              "f32[4], f32[4], f32[4, 8], f32[4, 4], f32[4], f32[4], f32[4, 8], f32[4, 4], "
+              "f32[4], f32[4]], True, 2, 0.0, False, True, False; f32[4, b, 3], f32[1, b, 4], "
+              "[f32[4, 3], f32[4, 4], f32[4], f32[4]], True, 1, 0.0, False, False, False"},
     OpDef{.name = "aten.rnn_tanh_cell",
           .schema = "(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
                     "Tensor? b_hh=None) -> Tensor",

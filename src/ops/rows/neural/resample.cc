@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/decompositions/neural.h"
+#include "ops/executorch/adjust.h"
 #include "ops/onnx/resample.h"
 #include "ops/rules/windows.h"
 #include "ops/table/families.h"
@@ -107,7 +108,9 @@ constexpr std::array kResampleOps{
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
-          .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
+          .executorch = custom(executorch::upsample_bilinear2d_aa),
+          .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True; f32[2, 3, "
+                     "8, 9], [4, 5], False"},
     OpDef{.name = "aten._upsample_bilinear2d_aa.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
@@ -116,7 +119,8 @@ constexpr std::array kResampleOps{
           .executorch = custom(executorch::upsample_with_antialias),
           .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
                      "None; f32[a, 3, b + 3, c + 4], [2, 3], False, None; f32[a, 3, b + 3, c + 4], "
-                     "None, False, [0.7, 0.6]"},
+                     "None, False, [0.7, 0.6]; f32[2, 3, 8, 9], [4, 5], False, None; f32[2, 3, 8, "
+                     "9], None, False, [0.5, 0.7]"},
     OpDef{.name = "aten._upsample_lanczos2d_aa",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
@@ -176,7 +180,8 @@ constexpr std::array kResampleOps{
           .infer = affine_grid,
           .onnx = custom(onnx::affine_grid),
           .executorch = decompose(parts::affine_grid),
-          .samples = "f32[a, 2, 3], [a, 3, b, c], False; f32[2, 3, 4], [2, 3, 4, b, c], True"},
+          .samples = "f32[a, 2, 3], [a, 3, b, c], False; f32[2, 3, 4], [2, 3, 4, b, c], True; "
+                     "f32[a, 2, 3], [a, 3, 4, 5], False; f32[2, 3, 4], [2, 3, 2, 4, 5], True"},
     OpDef{.name = "aten.grid_sampler",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
@@ -184,14 +189,17 @@ constexpr std::array kResampleOps{
           .onnx = custom(onnx::grid_sampler),
           .executorch = decompose(parts::grid_sampler),
           .samples = "f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 0, False; f32[a, 3, b, 5, 2], f32[a, 2, "
-                     "b, 3, 3], 1, 1, True"},
+                     "b, 3, 3], 1, 1, True; f32[2, 3, 4, 5], f32[2, 6, 7, 2], 0, 0, False"},
     OpDef{.name = "aten.grid_sampler_2d",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
           .onnx = custom(onnx::grid_sampler),
+          .executorch = custom(executorch::grid_sampler_2d),
           .samples = "f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 0, False; f32[a, 3, b, 5], f32[a, 2, b, "
-                     "2], 2, 1, True; f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 2, True"},
+                     "2], 2, 1, True; f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 2, True; f32[2, 3, 4, "
+                     "5], f32[2, 6, 7, 2], 0, 0, False; f32[2, 3, 4, 5], f32[2, 6, 7, 2], 1, 1, "
+                     "True; f32[2, 3, 4, 5], f32[2, 6, 7, 2], 2, 2, False"},
     OpDef{.name = "aten.grid_sampler_3d",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ops/decompositions/shape.h"
+#include "ops/executorch/adjust.h"
 #include "ops/executorch/view.h"
 #include "ops/onnx/shape.h"
 #include "ops/table/families.h"
@@ -176,6 +177,7 @@ constexpr std::array kAxesOps{
           .schema = "(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::roll),
+          .executorch = custom(executorch::roll),
           .samples =
               "f32[a, b], [1]; f32[a, b], [2, -1], [0, 1]; f32[a, b], [9], [1]; f32[a + 3, "
               "b], [3], [0]; f32[a + 3, b], [-3, 2], [0, 1]; i64[a, b], [-5]; c64[a, 6], [2], "

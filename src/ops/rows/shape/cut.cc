@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ops/decompositions/shape.h"
+#include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -239,6 +240,7 @@ constexpr std::array kCutOps{
           .infer = narrow,
           .put_back = {PutBack::How::narrow},
           .onnx = custom(onnx::narrow),
+          .executorch = decompose(parts::narrow),
           .samples = "f32[a + 2, b], 0, 2, a; f32[a, 5], -1, 1, 3; f32[a, 5], 1, -3, 2; f32[a, 5], "
                      "1, -3, 3; f32[a + 3, 5], 0, -3, 2; c64[a, 5], 1, 0, 2"},
     OpDef{
@@ -253,6 +255,7 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
           .infer = narrow,
           .onnx = custom(onnx::narrow),
+          .executorch = decompose(parts::narrow),
           .samples = "f32[a + 2, b], 0, 2, a; f32[a, 5], -1, 1, 3"},
     OpDef{.name = "aten.select.int",
           .schema = "(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
@@ -307,6 +310,7 @@ constexpr std::array kCutOps{
           .infer = split,
           .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], 3, 1; f32[2*a, b], a; f32[a, 6], 2, -1; f32[2*a + 1, 3], a + 1; "
                      "c64[a, 6], 2, 1; bool[a, 5], 5, 1; f32[0, a], 3"},
     OpDef{.name = "aten.split.sizes",
@@ -343,16 +347,19 @@ constexpr std::array kCutOps{
         .infer = unbind,
         .put_back = {PutBack::How::unbind},
         .onnx = custom(onnx::unbind),
+        .executorch = decompose(parts::unbind),
         .samples = "f32[a, 3, b], 1; f32[2, a]; f32[a, 4], -1; c64[a, 2], 1; f32[a, 1], 1; f32[3]"},
     OpDef{.name = "aten.unbind_copy.int",
           .schema = "(Tensor self, int dim=0) -> Tensor[]",
           .infer = unbind,
           .onnx = custom(onnx::unbind),
+          .executorch = decompose(parts::unbind),
           .samples = "f32[a, 3, b], 1; f32[2, a]"},
     OpDef{.name = "aten.unfold",
           .schema = "(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
           .infer = unfold,
           .onnx = custom(onnx::unfold),
+          .executorch = custom(executorch::unfold),
           .samples = "f32[a, b + 3], 1, 3, 2; f32[a + 4, b], -2, 4, 1; f32[2*a, 6], 0, a, a; "
                      "f32[], 0, 1, 1; f32[a, 7], 1, 3, 3; f32[a, 6, b], 1, 2, 2; i64[a, 9], 1, 4, "
                      "2; c64[a, 6], 1, 3, 1; f32[a + 3, 2], 0, 2, 5; f32[4*a, 2], 0, 4, 4"},
@@ -360,6 +367,7 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, int dimension, int size, int step) -> Tensor",
           .infer = unfold,
           .onnx = custom(onnx::unfold),
+          .executorch = custom(executorch::unfold),
           .samples = "f32[a, b + 3], 1, 3, 2; f32[a + 4, b], -2, 4, 1"},
     OpDef{.name = "aten.unsafe_chunk",
           .schema = "(Tensor self, int chunks, int dim=0) -> Tensor[]",

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ops/decompositions/shape.h"
+#include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -117,6 +118,7 @@ constexpr std::array kPadOps{
           .schema = "(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
           .infer = pad,
           .onnx = custom(onnx::constant_pad),
+          .executorch = custom(executorch::constant_pad_nd),
           .samples = "f32[a, b], [1, 2]; f32[a, b], [-1, 1, 2, c], 1; bool[a, b], [0, 1]; i64[a, "
                      "b], [1, 1], 3; u8[a, b], [1, 1], 3; bool[a, b], [1, 1], True"},
     OpDef{.name = "aten.diag_embed",

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/shape.h"
 #include "ops/executorch/view.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
@@ -139,7 +140,7 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor(a) self) -> Tensor(a)",
           .infer = like_self,
           .onnx = custom(onnx::conj),
-          .executorch = custom(executorch::same),
+          .executorch = refuse("no rule for complex numbers"),
           .samples = "c64[a, b]; c128[a]"},
     OpDef{.name = "aten._conj_physical",
           .schema = "(Tensor self) -> Tensor",
@@ -214,6 +215,7 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, int[1]? dim=None) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::fftshift),
+          .executorch = decompose(parts::fftshift),
           .samples = "f32[a, b]; c64[a, b], [0]"},
     OpDef{.name = "aten.fft_hfft",
           .schema = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
@@ -253,6 +255,7 @@ constexpr std::array kFourierOps{
           .schema = "(Tensor self, int[1]? dim=None) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::fftshift),
+          .executorch = decompose(parts::ifftshift),
           .samples = "f32[a, b]; c64[a, b], [0]"},
     OpDef{.name = "aten.fft_ihfft",
           .schema = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
