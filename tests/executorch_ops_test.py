@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from modelport import core
+from modelport.base import core
 
 pytest.importorskip("executorch")
 

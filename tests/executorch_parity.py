@@ -18,7 +18,8 @@ import torch
 from executorch_process import RuntimeProcess
 from onnx_parity import close, draw_operands, has_values
 
-from modelport import ExportError, core
+from modelport import ExportError
+from modelport.base import core
 from modelport.exporters.executorch_file import Method, write_executorch
 
 UNDECIDED = "its row says nothing else"
