@@ -38,7 +38,7 @@ class Sample:
     @property
     def bounds(self) -> dict[str, int]:
         """Room for more than the operands have, as in a file that serves many sizes."""
-        return {dim["name"]: dim["hint"] + 3 for dim in self.lowered.dims()}
+        return {dim["name"]: 512 if dim["from_data"] else dim["hint"] + 3 for dim in self.lowered.dims()}
 
 
 @dataclass
@@ -84,6 +84,8 @@ def difference(op: str, found: list[Any], wanted: list[Any]) -> str:
     if len(found) != len(wanted):
         return f"{len(found)} results instead of {len(wanted)}"
     for i, (got, want) in enumerate(zip(found, wanted, strict=True)):
+        if want is None:  # torch leaves it out on this machine
+            continue
         g, w = torch.as_tensor(got), torch.as_tensor(want)
         if not has_values(op) and (g.dtype, g.shape) == (w.dtype, w.shape):
             continue

@@ -15,7 +15,7 @@ TEST_CASE("the kernel follows from the name of the row") {
 }
 
 TEST_CASE("a view is served by the copy that it looks like") {
-  CHECK(kernel("aten.view") == "aten::view_copy.out");
+  CHECK(kernel("aten.diagonal") == "aten::diagonal_copy.out");
   CHECK(kernel("aten.slice.Tensor") == "aten::slice_copy.Tensor_out");
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("every kernel that a row names is registered") {
 }
 
 // May only fall: a row whose cell is filled in counts no more.
-constexpr int kUndecided = 500;
+constexpr int kUndecided = 228;
 
 TEST_CASE("rows that say nothing for ExecuTorch, and that nothing follows for") {
   int undecided = 0;

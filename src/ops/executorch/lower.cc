@@ -25,6 +25,14 @@ bool is_told_by_out(const Schema& schema, const Parameter& parameter) {
          parameter.name == "pin_memory";
 }
 
+/// A number where the schema has a list is meant for all axes: `int[2] padding=0`.
+ir::Arg as_list(const Parameter& parameter, const ir::Arg& own) {
+  const std::size_t bracket = parameter.type.find('[');
+  if (bracket == std::string::npos || own.get<Int>() == nullptr) return own;
+  const char count = parameter.type[bracket + 1];
+  return {ir::ArgList(count == ']' ? 1 : static_cast<std::size_t>(count - '0'), own)};
+}
+
 }  // namespace
 
 Lower::Lower(ir::Graph& graph, shape::Dims& dims)
@@ -49,10 +57,21 @@ Values Lower::lower_row(const OpDef& op) {
 }
 
 Values Lower::kernel(std::string_view name, std::vector<ir::NamedArg> args) {
+  return kernel(name, std::move(args), {results().begin(), results().end()});
+}
+
+Values Lower::kernel(std::string_view name, std::vector<ir::NamedArg> args,
+                     std::vector<ir::Type> types) {
   if (!is_registered(name))
     throw InternalError(fmt::format("{} is no kernel of ExecuTorch's runtime", name));
-  const ir::NodeId node = graph().add_node(node_name(name), std::move(args),
-                                           {results().begin(), results().end()}, place());
+  const ir::NodeId node =
+      graph().add_node(node_name(name), std::move(args), std::move(types), place());
+  return graph().node(node).results;
+}
+
+Values Lower::node(std::string_view name, std::vector<ir::NamedArg> args, ir::TensorType type) {
+  const ir::NodeId node =
+      graph().add_node(std::string(name), std::move(args), {std::move(type)}, place());
   return graph().node(node).results;
 }
 
@@ -67,7 +86,7 @@ Values Lower::kernel_with_own_operands(std::string_view name) {
     if (is_told_by_out(schema, parameter)) continue;
     const ir::Arg& own = call().arg(parameter.name);
     const bool number = parameter.type == "Tensor" && !own.is_none() && !own.get<Value>();
-    args.push_back({parameter.name, number ? as_tensor(own) : own});
+    args.push_back({parameter.name, number ? as_tensor(own) : as_list(parameter, own)});
   }
   return kernel(name, std::move(args));
 }

@@ -15,13 +15,18 @@ class Lower : public emit::Emitter {
 
   /// A kernel by its full name ("aten::add.out") with these arguments, and the results of the call.
   Values kernel(std::string_view name, std::vector<ir::NamedArg> args);
+  /// The same with results of other types than the call's.
+  Values kernel(std::string_view name, std::vector<ir::NamedArg> args, std::vector<ir::Type> types);
+  /// A kernel with the call's own operands, in the order of the schema.
+  Values kernel_with_own_operands(std::string_view name);
+  /// A node of the dialect with one result of this type.
+  Values node(std::string_view name, std::vector<ir::NamedArg> args, ir::TensorType type);
 
  protected:
   Values lower_row(const OpDef& op) override;
   Value add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) override;
 
  private:
-  Values kernel_with_own_operands(std::string_view name);
   ir::Arg as_tensor(const ir::Arg& number);
 };
 

@@ -2,6 +2,9 @@
 // symbol.
 #include <array>
 
+#include "ops/decompositions/indexing.h"
+#include "ops/executorch/adjust.h"
+#include "ops/executorch/index.h"
 #include "ops/onnx/count.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
@@ -97,12 +100,14 @@ constexpr std::array kCountedOps{
         .schema = "(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
         .infer = unique_inverse,
         .onnx = custom(onnx::unique),
+        .executorch = refuse("the runtime has no kernel for elements that differ"),
         .samples = "i64<4>[a, b]; i64<4>[a], True, True"},
     OpDef{.name = "aten._unique2",
           .schema = "(Tensor self, bool sorted=True, bool return_inverse=False, bool "
                     "return_counts=False) -> (Tensor, Tensor, Tensor)",
           .infer = unique,
           .onnx = custom(onnx::unique),
+          .executorch = refuse("the runtime has no kernel for elements that differ"),
           .samples = "i64<4>[a, b]; i64<4>[a], True, True; i64<4>[a, b], True, False, True; "
                      "f32[a], True, True; bool[a, b], True, True, True; i32<4>[a, b], True, True, "
                      "True; f64[a], False, True, True"},
@@ -110,6 +115,7 @@ constexpr std::array kCountedOps{
           .schema = "(Tensor self) -> Tensor",
           .infer = nonzero,
           .onnx = custom(onnx::nonzero),
+          .executorch = direct("aten::nonzero.out"),
           .samples = "f32[a, b]; bool[a]"},
     OpDef{.name = "aten.item",
           .schema = "(Tensor self) -> Scalar",
@@ -122,6 +128,7 @@ constexpr std::array kCountedOps{
           .schema = "(Tensor self, Tensor mask) -> Tensor",
           .infer = masked_select,
           .onnx = custom(onnx::masked_select),
+          .executorch = custom(executorch::masked_select),
           .samples = "f32[a, b], bool[a, b]; f32[a, b], bool[b]; bool[a, b], bool[a, 1]; c64[a], "
                      "bool[a]; bf16[a, b], bool[b]; f32[b], bool[a, 1]"},
     OpDef{.name = "aten.nonzero",
@@ -133,22 +140,27 @@ constexpr std::array kCountedOps{
           .schema = "(Tensor self) -> Tensor[]",
           .infer = nonzero_numpy,
           .onnx = custom(onnx::nonzero_lists),
+          .executorch = custom(executorch::nonzero_columns),
           .samples = "f32[a, b]; bool[a]; i64[a, 2, b]"},
     OpDef{.name = "aten.nonzero_static",
           .schema = "(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
           .infer = nonzero_static,
           .onnx = custom(onnx::nonzero_static),
+          .executorch =
+              refuse("the runtime has no kernel that fills up the places it finds; nonzero works"),
           .samples = "i64[a, b], size=4; bool[a], size=b; bool[a, 3], size=a, fill_value=7"},
     OpDef{.name = "aten.one_hot",
           .schema = "(Tensor self, int num_classes=-1) -> Tensor",
           .infer = one_hot,
           .onnx = custom(onnx::one_hot),
+          .executorch = decompose(parts::one_hot),
           .samples = "i64<4>[a, b], 5; i64<4>[a]; i64<4>[], 4"},
     OpDef{.name = "aten.unique_consecutive",
           .schema = "(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
                     "dim=None) -> (Tensor, Tensor, Tensor)",
           .infer = unique_dim,
           .onnx = custom(onnx::unique_consecutive),
+          .executorch = refuse("the runtime has no kernel for elements that differ"),
           .samples =
               "i64<4>[a, b]; i64<4>[a], True, True; i64<2>[a, b], True, True, 1; f32[a, b, 2], "
               "True, True, 1; bool[a], True, True; i64<2>[0], True, True; i64<2>[1], True, True"},
@@ -157,6 +169,7 @@ constexpr std::array kCountedOps{
                     "return_counts=False) -> (Tensor, Tensor, Tensor)",
           .infer = unique_dim_all,
           .onnx = custom(onnx::unique_along),
+          .executorch = refuse("the runtime has no kernel for elements that differ"),
           .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True, True; f32[a, b], 1, True, "
                      "True, True; i64<2>[a, 2, 2], 0, True, True, True"},
     OpDef{.name = "aten.unique_dim_consecutive",
@@ -164,11 +177,13 @@ constexpr std::array kCountedOps{
                     "-> (Tensor, Tensor, Tensor)",
           .infer = unique_dim_all,
           .onnx = custom(onnx::unique_consecutive),
+          .executorch = refuse("the runtime has no kernel for elements that differ"),
           .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True; bool[a, 1], 0, True, True"},
     OpDef{.name = "aten.where",
           .schema = "(Tensor condition) -> Tensor[]",
           .infer = where,
           .onnx = custom(onnx::nonzero_lists),
+          .executorch = custom(executorch::nonzero_columns),
           .samples = "bool[a, b]; bool[a]"},
 };
 static_assert(first_bad_row(kCountedOps).empty(), "unsorted, duplicate or half-filled row");

@@ -1,6 +1,8 @@
 // Elements picked by index: advanced indexing, gather, embeddings.
 #include <array>
 
+#include "ops/decompositions/indexing.h"
+#include "ops/executorch/index.h"
 #include "ops/onnx/index.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
@@ -133,6 +135,8 @@ constexpr std::array kPickOps{
               "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
           .onnx = custom(onnx::embedding_bag),
+          .executorch =
+              refuse("the runtime has no kernel for bags of rows; embedding and a sum work"),
           .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c]; f64[5, b], i64<5>[a + 2], i64<1>[c]; "
                      "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
     OpDef{.name = "aten._embedding_bag_forward_only",
@@ -142,12 +146,15 @@ constexpr std::array kPickOps{
               "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
           .onnx = custom(onnx::embedding_bag),
+          .executorch =
+              refuse("the runtime has no kernel for bags of rows; embedding and a sum work"),
           .samples =
               "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 1"},
     OpDef{.name = "aten._unsafe_index.Tensor",
           .schema = "(Tensor self, Tensor?[] indices) -> Tensor",
           .infer = index,
           .onnx = custom(onnx::index),
+          .executorch = decompose(parts::unsafe_index),
           .samples = "f32[2, b, 3], [i64<2>[c]]; f32[a, 2, 3], [None, i64<2>[c, 1], i64<2>[4]]"},
     OpDef{.name = "aten.embedding",
           .schema = "(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
@@ -163,6 +170,8 @@ constexpr std::array kPickOps{
               "include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
           .onnx = custom(onnx::embedding_bag),
+          .executorch =
+              refuse("the runtime has no kernel for bags of rows; embedding and a sum work"),
           .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c]; f32[5, b], i64<5>[a + 2], i64<1>[c], "
                      "False, 1; f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2"},
     OpDef{.name = "aten.embedding_bag.padding_idx",
@@ -171,6 +180,8 @@ constexpr std::array kPickOps{
                     "padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
           .infer = embedding_bag,
           .onnx = custom(onnx::embedding_bag),
+          .executorch =
+              refuse("the runtime has no kernel for bags of rows; embedding and a sum work"),
           .samples = "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 0, False, None, False, None; "
                      "f32[5, b], i64<5>[a + 2], i64<1>[c], False, 2, False, None, True, None; "
                      "f32[5, 4], i64<5>[a + 2], i64<1>[c], False, 0, False, f32[a + 2], False, 1; "
@@ -189,6 +200,7 @@ constexpr std::array kPickOps{
           .schema = "(Tensor self, Tensor?[] indices) -> Tensor",
           .infer = index,
           .onnx = custom(onnx::index),
+          .executorch = custom(executorch::index),
           .samples =
               "f32[2, b, 3], [i64<2>[c]]; f32[a, 2, 3], [None, i64<2>[c, 2]]; f32[3, b, 3], "
               "[i64<2>[c], None, i64<2>[c]]; f32[a, 3, 2, b], [None, i64<2>[c, 1], i64<2>[2]]; "
@@ -210,12 +222,14 @@ constexpr std::array kPickOps{
           .schema = "(Tensor self, Tensor index) -> Tensor",
           .infer = shaped_like_index,
           .onnx = custom(onnx::take),
+          .executorch = decompose(parts::take),
           .samples =
               "f32[a, 3], i64<3>[b, 2]; f32[a], i64<1>[]; i64[6, b], i64[c]; f32[], i64<1>[a]"},
     OpDef{.name = "aten.take_along_dim",
           .schema = "(Tensor self, Tensor indices, int? dim=None) -> Tensor",
           .infer = take_along_dim,
           .onnx = custom(onnx::take_along_dim),
+          .executorch = decompose(parts::take_along_dim),
           .samples =
               "f32[a, 3], i64<3>[a, b], 1; f32[a, 1], i64<1>[1, b], 0; f32[a, 3], i64<3>[b, 2]"},
 };

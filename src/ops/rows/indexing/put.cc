@@ -2,6 +2,8 @@
 // tensor.
 #include <array>
 
+#include "ops/decompositions/indexing.h"
+#include "ops/executorch/index.h"
 #include "ops/onnx/index.h"
 #include "ops/onnx/scatter.h"
 #include "ops/rules/axes.h"
@@ -23,6 +25,7 @@ constexpr std::array kPutOps{
             "(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
         .infer = like_self,
         .onnx = custom(onnx::index_put),
+        .executorch = decompose(parts::unsafe_index_put),
         .samples =
             "f32[a, b, 3], [i64<1>[c]], f32[b, 3]; f32[a, 2], [None, i64<2>[c]], f32[a, c], True"},
     OpDef{.name = "aten.index_add",
@@ -30,6 +33,7 @@ constexpr std::array kPutOps{
               "(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::index_add),
+          .executorch = decompose(parts::index_add),
           .samples =
               "f32[3, b], 0, i64<3>[c], f32[c, b]; f32[a, 3], -1, i64<3>[2], f32[a, 2], alpha=2; "
               "i64[6, b], 0, i64<6>[c], i64[c, b]; f16[a, 3], 1, i64<3>[b], f16[a, b]; f32[a, 3, "
@@ -38,24 +42,28 @@ constexpr std::array kPutOps{
           .schema = "(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::index_copy),
+          .executorch = decompose(parts::index_copy),
           .samples = "f32[3, b], 0, i64<1>[1], f32[1, b]; f32[a, 3], -1, i64<3>[1], f32[a, 1]; "
                      "bool[a, 6], 1, i64<1>[1], bool[a, 1]"},
     OpDef{.name = "aten.index_fill.int_Scalar",
           .schema = "(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::index_fill),
+          .executorch = decompose(parts::index_fill),
           .samples = "f32[3, b], 0, i64<3>[c], 1.0; f32[a, 3], -1, i64<3>[2], 2; bool[a, 3], 1, "
                      "i64<3>[2], 1; i64[a, b, 3], 2, i64<3>[], 7"},
     OpDef{.name = "aten.index_fill.int_Tensor",
           .schema = "(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::index_fill),
+          .executorch = decompose(parts::index_fill),
           .samples = "f32[3, b], 0, i64<3>[c], f32[]; f32[a, 3], -1, i64<3>[2], f32[]"},
     OpDef{.name = "aten.index_put",
           .schema =
               "(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::index_put),
+          .executorch = custom(executorch::index_put),
           .samples =
               "f32[a, b, 3], [i64<1>[c]], f32[b, 3]; f32[a, b, 3], [None, i64<1>[c]], f32[a, c, "
               "3], True; f32[a, b], [bool[a, b]], f32[]; f32[a, b, 3], [bool[a, b]], f32[3]; "
@@ -71,6 +79,7 @@ constexpr std::array kPutOps{
                     "include_self=True) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::index_reduce),
+          .executorch = decompose(parts::index_reduce),
           .samples =
               "f32[3, b], 0, i64<3>[c], f32[c, b], \"prod\"; f32[a, 3], -1, i64<3>[2], f32[a, "
               "2], \"amin\"; f32[3, b], 0, i64<3>[c], f32[c, b], \"mean\"; f32[3, b], 0, "
@@ -89,6 +98,7 @@ constexpr std::array kPutOps{
           .schema = "(Tensor self, Tensor mask, Tensor value) -> Tensor",
           .infer = masked,
           .onnx = custom(onnx::masked_fill),
+          .executorch = decompose(parts::masked_fill),
           .samples = "f32[a, b], bool[a, b], f32[]; f32[b], bool[a, 1], f32[]; i64[a, b], bool[b], "
                      "i64[]; bool[a], bool[a], bool[]"},
     OpDef{.name = "aten.masked_scatter",
@@ -102,12 +112,14 @@ constexpr std::array kPutOps{
           .schema = "(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::put),
+          .executorch = decompose(parts::put),
           .samples = "f32[3, b], i64<3>[1], f32[1]; f32[a, 3], i64<3>[2, 2], f32[4], True; i64[6], "
                      "i64[b], i64[b], True"},
     OpDef{.name = "aten.scatter.reduce",
           .schema = "(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::scatter_reduce),
+          .executorch = decompose(parts::scatter_reduced_by),
           .samples = "f32[3, b], 0, i64<3>[2, b], f32[2, b], reduce=\"add\"; f32[a, 3], -1, "
                      "i64<3>[a, 1], f32[a, 2], reduce=\"multiply\""},
     OpDef{.name = "aten.scatter.src",
@@ -127,6 +139,7 @@ constexpr std::array kPutOps{
           .schema = "(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::scatter_value),
+          .executorch = decompose(parts::scatter_reduced_by),
           .samples = "f32[3, b], 0, i64<3>[2, b], 2.0, reduce=\"add\"; f32[a, 3], -1, i64<3>[a, "
                      "1], 3.0, reduce=\"multiply\""},
     OpDef{
@@ -143,6 +156,7 @@ constexpr std::array kPutOps{
                     "include_self=True) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::scatter_reduce),
+          .executorch = decompose(parts::scatter_reduce),
           .samples =
               "f32[3, b], 0, i64<3>[2, b], f32[2, b], \"sum\"; f32[a, 3], -1, i64<3>[a, 1], f32[a, "
               "2], \"amax\", include_self=False; f32[a, 3], 1, i64<3>[2, b], f32[2, b + 1], "

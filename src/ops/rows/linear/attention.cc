@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/linear.h"
 #include "ops/emit/emitter.h"
 #include "ops/onnx/distance.h"
 #include "ops/rules/axes.h"
@@ -135,12 +136,14 @@ constexpr std::array kAttentionOps{
           .schema = "(Tensor x1, Tensor x2) -> Tensor",
           .infer = cdist,
           .onnx = custom(onnx::cdist),
+          .executorch = decompose(parts::cdist),
           .samples = "f32[a, 3], f32[b, 3]; f32[2, a, 3], f32[2, b, 3]"},
     OpDef{.name = "aten._grouped_mm",
           .schema = "(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? "
                     "out_dtype=None) -> Tensor",
           .infer = grouped_mm,
           .onnx = custom(onnx::grouped_mm),
+          .executorch = decompose(parts::grouped_mm),
           .samples = "bf16[2*a, 16], bf16[3, 16, 8], i32<1>[3]; bf16[3, b, 16], bf16[3, 16, 8]; "
                      "f32[a, 16], f32[2, 16, 8], i32<1>[2]; f32[16, 16], f32[16, 8], i32<1>[3]; "
                      "f32[3, 8, 16], f32[16, 8], i32<1>[3]"},
@@ -155,43 +158,51 @@ constexpr std::array kAttentionOps{
               "*, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
           .infer = attention_for_cpu,
           .onnx = custom(onnx::attention_for_cpu),
+          .executorch = decompose(parts::attention_with_sums),
           .samples = "f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 4]; bf16[a, 2, b, 4], bf16[a, "
                      "2, b, 4], bf16[a, 2, b, 4], 0.0, True"},
     OpDef{.name = "aten.cdist",
           .schema = "(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
           .infer = cdist,
           .onnx = custom(onnx::cdist),
+          .executorch = decompose(parts::cdist),
           .samples = "f32[a, 3], f32[b, 3]; f32[2, a, 3], f32[c, 1, b, 3], 1.0"},
     OpDef{.name = "aten.cosine_similarity",
           .schema = "(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
           .infer = cosine_similarity,
           .onnx = custom(onnx::cosine_similarity),
+          .executorch = decompose(parts::cosine_similarity),
           .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], -1; f32[a, b], f32[a, 1], 0"},
     OpDef{.name = "aten.cross",
           .schema = "(Tensor self, Tensor other, int? dim=None) -> Tensor",
           .infer = cross,
           .onnx = custom(onnx::cross),
+          .executorch = decompose(parts::cross),
           .samples = "f32[a, 3], f32[a, 3]; f32[b, 3, a], f32[1, 3, a], 1"},
     OpDef{.name = "aten.linalg_cross",
           .schema = "(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
           .infer = cross,
           .onnx = custom(onnx::cross),
+          .executorch = decompose(parts::cross),
           .samples = "f32[a, 3], f32[a, 3]; f32[b, 3, a], f32[1, 3, a], dim=1"},
     OpDef{.name = "aten.linalg_vecdot",
           .schema = "(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
           .infer = vecdot,
           .onnx = custom(onnx::vecdot),
+          .executorch = decompose(parts::vecdot),
           .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], dim=0"},
     OpDef{.name = "aten.pairwise_distance",
           .schema = "(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool "
                     "keepdim=False) -> Tensor",
           .infer = pairwise_distance,
           .onnx = custom(onnx::pairwise_distance),
+          .executorch = decompose(parts::pairwise_distance),
           .samples = "f32[a, b], f32[a, b]; f32[a, 1, 3], f32[b, 3], keepdim=True"},
     OpDef{.name = "aten.pdist",
           .schema = "(Tensor self, float p=2.) -> Tensor",
           .infer = pdist,
           .onnx = custom(onnx::pdist),
+          .executorch = decompose(parts::pdist),
           .samples = "f32[a, 3]; f32[b, 2], 1.0"},
     OpDef{
         .name = "aten.scaled_dot_product_attention",
@@ -201,6 +212,7 @@ constexpr std::array kAttentionOps{
         .infer = attention,
         .layout = Layout::dense,
         .onnx = custom(onnx::attention),
+        .executorch = decompose(parts::attention),
         .samples =
             "f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 6]; f32[a, 2, b, 4], f32[a, 2, "
             "c, 4], f32[a, 2, c, 4], f32[a, 1, b, c]; f32[a, 2, b, 4], f32[a, 2, b, 4], "

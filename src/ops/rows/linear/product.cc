@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "ops/decompositions/linear.h"
+#include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
 #include "ops/rules/einsum.h"
 #include "ops/table/families.h"
@@ -175,6 +177,7 @@ constexpr std::array kProductOps{
           .schema = "(Tensor self, Tensor mat2) -> Tensor",
           .infer = int_mm,
           .onnx = custom(onnx::int_mm),
+          .executorch = decompose(parts::int_mm),
           .samples = "i8[a + 16, 8], i8[8, 16]; i8[a + 20, 16], i8[16, 8]"},
     OpDef{
         .name = "aten.addbmm",
@@ -182,6 +185,7 @@ constexpr std::array kProductOps{
                   "-> Tensor",
         .infer = addbmm,
         .onnx = custom(onnx::added_product),
+        .executorch = decompose(parts::addbmm),
         .samples = "f32[2, c], f32[a, 2, b], f32[a, b, c]; f32[1, 1], f32[a, 2, b], f32[a, b, c]"},
     OpDef{.name = "aten.addmm",
           .schema =
@@ -196,18 +200,21 @@ constexpr std::array kProductOps{
               "(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           .infer = addmv,
           .onnx = custom(onnx::added_product),
+          .executorch = decompose(parts::addmv),
           .samples = "f32[a], f32[a, b], f32[b]; f32[1], f32[3, a], f32[a]"},
     OpDef{.name = "aten.addr",
           .schema =
               "(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           .infer = addr,
           .onnx = custom(onnx::added_product),
+          .executorch = decompose(parts::addr),
           .samples = "f32[a, b], f32[a], f32[b]; f32[1, b], f32[3], f32[b]"},
     OpDef{.name = "aten.baddbmm",
           .schema = "(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
                     "-> Tensor",
           .infer = baddbmm,
           .onnx = custom(onnx::added_product),
+          .executorch = decompose(parts::baddbmm),
           .samples = "f32[a, 2, c], f32[a, 2, b], f32[a, b, c]; f32[1, 1, 1], f32[a, 2, b], f32[a, "
                      "b, c]; f32[c], f32[a, 2, b], f32[a, b, c], beta=0"},
     OpDef{
@@ -215,6 +222,7 @@ constexpr std::array kProductOps{
         .schema = "(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
         .infer = bilinear,
         .onnx = custom(onnx::bilinear),
+        .executorch = decompose(parts::bilinear),
         .samples =
             "f32[a, b, 3], f32[a, b, 4], f32[5, 3, 4]; f32[a, 3], f32[a, 2], f32[4, 3, 2], f32[4]"},
     OpDef{.name = "aten.bmm",
@@ -227,17 +235,20 @@ constexpr std::array kProductOps{
           .schema = "(Tensor[] matrices) -> Tensor",
           .infer = chain,
           .onnx = custom(onnx::chain),
+          .executorch = decompose(parts::multi_dot),
           .samples = "[f32[a, b], f32[b, c], f32[c, 2]]; [f32[a, b], f32[b, 3]]"},
     OpDef{.name = "aten.dot",
           .schema = "(Tensor self, Tensor tensor) -> Tensor",
           .infer = dot,
           .onnx = custom(onnx::dot),
+          .executorch = decompose(parts::dot),
           .samples = "f32[a], f32[a]; i64[3], i64[3]"},
     OpDef{
         .name = "aten.einsum",
         .schema = "(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
         .infer = einsum,
         .onnx = custom(onnx::einsum),
+        .executorch = decompose(parts::einsum),
         .samples =
             "\"ij,jk->ik\", [f32[a, b], f32[b, c]]; \"bhld,bhmd->bhlm\", [f32[a, 2, b, 3], "
             "f32[a, 2, c, 3]]; \"...ij,...j->...i\", [f32[a, 2, b], f32[a, b]]; \"ij->ji\", "
@@ -253,32 +264,38 @@ constexpr std::array kProductOps{
           .schema = "(Tensor self, Tensor vec2) -> Tensor",
           .infer = outer,
           .onnx = custom(onnx::outer),
+          .executorch = decompose(parts::outer),
           .samples = "f32[a], f32[b]; i64[a], f32[3]"},
     OpDef{.name = "aten.inner",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = inner,
           .onnx = custom(onnx::inner),
+          .executorch = decompose(parts::inner),
           .samples = "f32[a, b], f32[c, b]; f32[b], f32[b]; f32[], f32[a, 2]"},
     OpDef{.name = "aten.kron",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = kron,
           .onnx = custom(onnx::kron),
+          .executorch = decompose(parts::kron),
           .samples = "f32[a, b], f32[b, 2]; f32[a], i64[b, 3]"},
     OpDef{.name = "aten.linalg_matmul",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = matmul,
           .onnx = custom(onnx::matmul),
+          .executorch = decompose(parts::matmul),
           .samples = "f32[a, b], f32[b, c]; f32[a, 2, b], f32[a, b, c]"},
     OpDef{.name = "aten.linalg_multi_dot",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = chain,
           .onnx = custom(onnx::chain),
+          .executorch = decompose(parts::multi_dot),
           .samples = "[f32[a, b], f32[b, c], f32[c, 2]]; [f32[a], f32[a, b], f32[b]]"},
     OpDef{.name = "aten.linear",
           .schema = "(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
           .infer = linear,
           .layout = Layout::dense,
           .onnx = custom(onnx::linear),
+          .executorch = custom(executorch::linear),
           .samples = "f32[a, b, 6], f32[5, 6]; f32[6], f32[5, 6], f32[5]; f32[a, 6], f32[6]; "
                      "f32[a, b, c, 4], f32[3, 4], f32[3]; bf16[a, b, 6], bf16[5, 6], bf16[5]; "
                      "f16[a, 6], f16[5, 6], f16[5]; f64[a, 6], f64[5, 6], f64[5]"},
@@ -287,6 +304,7 @@ constexpr std::array kProductOps{
           .infer = matmul,
           .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
+          .executorch = decompose(parts::matmul),
           .samples =
               "f32[a, b], f32[b, c]; f32[a, 2, b], f32[a, b, c]; f32[b], f32[a, b, c]; f32[a, 1, "
               "3, b], f32[2, b, c]; f32[a, b], f32[b]; f32[b], f32[b]; f32[3, a, b], f32[b, 4]; "
@@ -301,22 +319,26 @@ constexpr std::array kProductOps{
           .schema = "(Tensor self, Tensor vec) -> Tensor",
           .infer = mv,
           .onnx = custom(onnx::matmul),
+          .executorch = decompose(parts::mv),
           .samples = "f32[a, b], f32[b]; f32[3, a], f32[a]"},
     OpDef{.name = "aten.outer",
           .schema = "(Tensor self, Tensor vec2) -> Tensor",
           .infer = outer,
           .onnx = custom(onnx::outer),
+          .executorch = decompose(parts::outer),
           .samples = "f32[a], f32[b]; i64[a], f32[3]"},
     OpDef{.name = "aten.tensordot",
           .schema = "(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
           .infer = tensordot,
           .onnx = custom(onnx::tensordot),
+          .executorch = decompose(parts::tensordot),
           .samples = "f32[a, b, 3], f32[3, b, c], [1, 2], [1, 0]; f32[a, 2], f32[2, c], [-1], [0]; "
                      "f32[a, 1], f32[b, c], [1], [0]"},
     OpDef{.name = "aten.vdot",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = dot,
           .onnx = custom(onnx::dot),
+          .executorch = decompose(parts::dot),
           .samples = "f32[a], f32[a]; i64[3], i64[3]"},
 };
 static_assert(first_bad_row(kProductOps).empty(), "unsorted, duplicate or half-filled row");

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/neural.h"
 #include "ops/rules/windows.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -103,6 +104,7 @@ constexpr std::array kConvolutionOps{
               "benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
           .infer = convolution,
           .onnx = custom(onnx::convolution),
+          .executorch = decompose(parts::convolve),
           .samples = "f32[a, 4, b + 3], f32[6, 4, 3], None, [1], [1], [1], False, [0], 1, False, "
                      "False, False, False; f32[a, 4, b, 5], f32[4, 2, 3, 3], f32[4], [2, 1], [1, "
                      "0], [1, 1], True, [1, 0], 2, False, False, False, False"},
@@ -111,6 +113,7 @@ constexpr std::array kConvolutionOps{
                     "SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
           .infer = conv,
           .onnx = custom(onnx::convolution),
+          .executorch = decompose(parts::convolve_by_name),
           .samples = "f32[a, 4, b + 3], f32[6, 4, 3]; f32[a, 4, b + 6], f32[6, 2, 3], f32[6], [2], "
                      "[1], [2], 2; f32[4, b + 3], f32[6, 4, 3]; bf16[a, 4, b + 3], bf16[6, 4, 3], "
                      "bf16[6]; f64[a, 4, b + 3], f64[6, 4, 3]; f16[a, 4, b + 3], f16[4, 1, 3], "
@@ -120,6 +123,7 @@ constexpr std::array kConvolutionOps{
                     "padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
           .infer = conv_named_padding,
           .onnx = custom(onnx::convolution),
+          .executorch = decompose(parts::convolve_by_name),
           .samples = "f32[a, 4, b + 3], f32[6, 4, 4], None, [1], \"same\"; f32[a, 4, b + 6], "
                      "f32[6, 2, 3], f32[6], [2], \"valid\", [2], 2"},
     OpDef{
@@ -128,6 +132,7 @@ constexpr std::array kConvolutionOps{
                   "SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
         .infer = conv,
         .onnx = custom(onnx::convolution),
+        .executorch = decompose(parts::convolve_by_name),
         .samples =
             "f32[a, 4, b + 3, 8], f32[6, 4, 3, 2]; f32[a, 4, b + 6, c + 5], f32[6, 2, 3, 3], "
             "f32[6], [2, 1], [1, 0], [2, 1], 2; f32[4, b + 3, 7], f32[6, 4, 3, 3], None, [2], [1]"},
@@ -136,6 +141,7 @@ constexpr std::array kConvolutionOps{
                     "padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
           .infer = conv_named_padding,
           .onnx = custom(onnx::convolution),
+          .executorch = decompose(parts::convolve_by_name),
           .samples = "f32[a, 4, b + 3, 8], f32[6, 4, 3, 2], None, [1, 1], \"same\", [1, 2]; f32[a, "
                      "4, b + 6, c + 5], f32[6, 2, 3, 3], f32[6], [2, 1], \"valid\", [1, 1], 2"},
     OpDef{
@@ -145,6 +151,7 @@ constexpr std::array kConvolutionOps{
             "SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
         .infer = conv,
         .onnx = custom(onnx::convolution),
+        .executorch = decompose(parts::convolve_by_name),
         .samples = "f32[a, 2, b + 3, 8, 5], f32[6, 2, 3, 2, 1]; f32[a, 2, 4, 5, c + 5], f32[6, 1, "
                    "2, 3, 3], f32[6], [2, 1, 2], [1, 0, 1], [1, 1, 2], 2"},
     OpDef{.name = "aten.conv3d.padding",
@@ -153,6 +160,7 @@ constexpr std::array kConvolutionOps{
               "str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
           .infer = conv_named_padding,
           .onnx = custom(onnx::convolution),
+          .executorch = decompose(parts::convolve_by_name),
           .samples =
               "f32[a, 2, b + 3, 8, 5], f32[6, 2, 3, 2, 1], None, [1, 1, 1], \"same\"; f32[a, 2, 4, "
               "5, c + 5], f32[6, 1, 2, 3, 3], f32[6], [2, 1, 2], \"valid\", [1, 1, 2], 2"},
@@ -160,6 +168,7 @@ constexpr std::array kConvolutionOps{
           .schema = "(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
           .infer = conv_tbc,
           .onnx = custom(onnx::conv_tbc),
+          .executorch = decompose(parts::convolve_time_first),
           .samples =
               "f32[a + 2, b, 3], f32[3, 3, 4], f32[4]; f32[a + 2, b, 3], f32[2, 3, 4], f32[4], 1"},
     OpDef{.name = "aten.conv_transpose1d",
@@ -168,6 +177,7 @@ constexpr std::array kConvolutionOps{
                     "SymInt[1] dilation=[1]) -> Tensor",
           .infer = conv_transpose,
           .onnx = custom(onnx::convolution),
+          .executorch = decompose(parts::convolve_by_name),
           .samples = "f32[a, 4, b], f32[4, 6, 3]; f32[a, 4, b + 1], f32[4, 2, 3], f32[4], [2], "
                      "[1], [1], 2, [2]; f32[4, b], f32[4, 6, 3], f32[6], [2]"},
     OpDef{.name = "aten.conv_transpose2d.input",
@@ -176,6 +186,7 @@ constexpr std::array kConvolutionOps{
                     "SymInt[2] dilation=[1, 1]) -> Tensor",
           .infer = conv_transpose,
           .onnx = custom(onnx::convolution),
+          .executorch = decompose(parts::convolve_by_name),
           .samples =
               "f32[a, 4, b, c], f32[4, 6, 3, 2]; f32[a, 4, b + 1, 3], f32[4, 2, 3, 3], f32[4], [2, "
               "3], [1, 0], [1, 2], 2, [2, 1]; f32[4, b, 3], f32[4, 2, 2, 2], None, [2]"},
@@ -185,6 +196,7 @@ constexpr std::array kConvolutionOps{
                     "groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
           .infer = conv_transpose,
           .onnx = custom(onnx::convolution),
+          .executorch = refuse("the runtime transposes convolutions over two axes at most"),
           .samples = "f32[a, 2, b, c, 3], f32[2, 6, 3, 2, 1]; f32[a, 2, b + 1, 3, 2], f32[2, 2, 3, "
                      "3, 2], f32[4], [2, 3, 1], [1, 0, 1], [1, 2, 0], 2, [2, 1, 1]"},
     OpDef{

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "ops/decompositions/neural.h"
+#include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -83,6 +85,7 @@ constexpr std::array kNormalizeOps{
                     "(Tensor, Tensor)",
           .infer = fused_rms_norm,
           .onnx = custom(onnx::rms_norm),
+          .executorch = decompose(parts::fused_rms_norm),
           .samples = "bf16[a, b, 4], [4], bf16[4], 0.001; bf16[a, b, 4], [4], f32[4], 0.001; "
                      "f32[a, b, 4], [4], None, None; f32[a, 3, 4], [3, 4], f32[3, 4], 0.001"},
     OpDef{.name = "aten._log_softmax",
@@ -108,6 +111,7 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
           .onnx = custom(onnx::safe_softmax),
+          .executorch = decompose(parts::safe_softmax),
           .samples = "f32[a, b], -1; f32[a, b, 3], 1"},
     OpDef{.name = "aten._softmax",
           .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
@@ -118,6 +122,7 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor v, Tensor g, int dim=0) -> Tensor",
           .infer = like_v,
           .onnx = custom(onnx::weight_norm),
+          .executorch = decompose(parts::weight_norm),
           .samples = "f32[a, b], f32[a, 1]; f32[3, b, 2], f32[1, 1, 2], 2"},
     OpDef{
         .name = "aten.batch_norm",
@@ -126,6 +131,7 @@ constexpr std::array kNormalizeOps{
             "running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
         .infer = like_input,
         .onnx = custom(onnx::batch_norm),
+        .executorch = decompose(parts::batch_norm),
         .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.00001, True; "
                    "f32[a, 4], None, None, f32[4], f32[4], False, 0.1, 0.00001, True; f32[a + 1, "
                    "4, b], f32[4], None, None, None, True, 0.1, 0.00001, True; f32[a, 4, b, c], "
@@ -136,6 +142,7 @@ constexpr std::array kNormalizeOps{
           .infer = like_input,
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::group_norm),
+          .executorch = decompose(parts::group_norm),
           .samples = "f32[a, 4, b], 2; f32[a, 6, b, 3], 3, f32[6], f32[6]; f32[a, 4, b, c], 4, "
                      "f32[4], f32[4]; f32[a, 4], 2; f64[a, 4, b], 2, f64[4], f64[4]; bf16[a, 4, "
                      "b], 1, bf16[4], bf16[4], 0.001"},
@@ -145,6 +152,7 @@ constexpr std::array kNormalizeOps{
                     "cudnn_enabled) -> Tensor",
           .infer = like_input,
           .onnx = custom(onnx::instance_norm),
+          .executorch = decompose(parts::instance_norm),
           .samples = "f32[a, 4, b + 2], f32[4], f32[4], None, None, True, 0.1, 0.00001, True; "
                      "f32[a, 4, 3, b], None, None, None, None, True, 0.1, 0.00001, False; f32[a, "
                      "4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.001, True; bf16[a, 4, b "
@@ -156,6 +164,7 @@ constexpr std::array kNormalizeOps{
         .infer = layer_norm,
         .layout = Layout::dense,
         .onnx = custom(onnx::layer_norm),
+        .executorch = decompose(parts::layer_norm),
         .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4], f32[3, 4]; bf16[a, b, 4], "
                    "[4], f32[4], f32[4]; f32[a, b], [b], f32[b]; f32[a, b, c], [b, c]; f16[a, b, "
                    "4], [4], f16[4], f16[4], 0.001; f64[a, 4], [4], None, f64[4]"},
@@ -163,6 +172,7 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
           .onnx = custom(onnx::log_softmax),
+          .executorch = decompose(parts::log_softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32"},
     OpDef{.name = "aten.native_batch_norm",
           .schema =
@@ -170,6 +180,7 @@ constexpr std::array kNormalizeOps{
               "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_batch_norm,
           .onnx = custom(onnx::batch_norm),
+          .executorch = decompose(parts::native_batch_norm),
           .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.00001; f32[a, "
                      "4], None, None, f32[4], f32[4], True, 0.1, 0.00001"},
     OpDef{.name = "aten.native_group_norm",
@@ -177,6 +188,7 @@ constexpr std::array kNormalizeOps{
                     "int group, float eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_group_norm,
           .onnx = custom(onnx::group_norm),
+          .executorch = custom(executorch::native_group_norm),
           .samples =
               "bf16[a, 4, b], f32[4], f32[4], a, 4, b, 2, 0.00001; f32[a, 4, b], None, None, "
               "a, 4, b, 2, 0.00001; f32[a, 6, b, 3], f32[6], f32[6], a, 6, 3*b, 3, 0.00001"},
@@ -185,6 +197,7 @@ constexpr std::array kNormalizeOps{
                     "eps) -> (Tensor, Tensor, Tensor)",
           .infer = native_layer_norm,
           .onnx = custom(onnx::layer_norm),
+          .executorch = custom(executorch::native_layer_norm),
           .samples = "bf16[a, b, 4], [4], None, None, 0.00001; bf16[a, b, 4], [4], bf16[4], "
                      "bf16[4], 0.00001; f32[a, b, 4], [4], None, None, 0.00001; f32[a, 3, 4], [3, "
                      "4], f32[3, 4], f32[3, 4], 0.00001; bf16[a, 4], [4], f32[4], f32[4], 0.00001"},
@@ -192,6 +205,7 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::renorm),
+          .executorch = decompose(parts::renorm),
           .samples = "f32[a, b], 2, 0, 1.0; f32[a, b, 3], 1, -1, 5.0"},
     OpDef{.name = "aten.rms_norm",
           .schema = "(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
@@ -199,6 +213,7 @@ constexpr std::array kNormalizeOps{
           .infer = layer_norm,
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::rms_norm),
+          .executorch = decompose(parts::rms_norm),
           .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4]; bf16[a, b, 4], [4], "
                      "bf16[4], 0.001; bf16[a, b, 4], [4], f32[4]; f16[a, 4], [4]; f32[a, b], [b], "
                      "f32[b], 0.00001; f64[a, 4], [4], f64[4]"},
@@ -207,17 +222,20 @@ constexpr std::array kNormalizeOps{
           .infer = softmax,
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::softmax),
+          .executorch = decompose(parts::softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32; i64[a], 0, f32; f32[], 0; f16[a, b], "
                      "0; f64[a, b, c], 1"},
     OpDef{.name = "aten.special_log_softmax",
           .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
           .onnx = custom(onnx::log_softmax),
+          .executorch = decompose(parts::log_softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, dtype=f32"},
     OpDef{.name = "aten.special_softmax",
           .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
           .infer = softmax,
           .onnx = custom(onnx::softmax),
+          .executorch = decompose(parts::softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32"},
 };
 static_assert(first_bad_row(kNormalizeOps).empty(), "unsorted, duplicate or half-filled row");

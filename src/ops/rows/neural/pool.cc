@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/neural.h"
 #include "ops/rules/windows.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -58,16 +59,19 @@ constexpr std::array kPoolOps{
           .schema = "(Tensor self, SymInt[3] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
           .onnx = custom(onnx::adaptive_avg_pool),
+          .executorch = decompose(parts::adaptive_avg_pool),
           .samples = "f32[a, 3, b, c, 4], [2, 3, 1]; f32[2, a, b, 5], [1, 1, 1]"},
     OpDef{.name = "aten.adaptive_avg_pool1d",
           .schema = "(Tensor self, int[1] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
           .onnx = custom(onnx::adaptive_avg_pool),
+          .executorch = decompose(parts::adaptive_avg_pool),
           .samples = "f32[a, 3, b], [2]; f32[a, b], [3]"},
     OpDef{.name = "aten.adaptive_avg_pool2d",
           .schema = "(Tensor self, SymInt[2] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
           .onnx = custom(onnx::adaptive_avg_pool),
+          .executorch = decompose(parts::adaptive_avg_pool),
           .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]; f32[a, 3, b, c], [c, 3]; "
                      "f32[a, 3, 8, 12], [4, 3]; f32[a, 3, 2*b, 6], [b, 4]; bf16[a, 3, b, c], [1, "
                      "1]; f64[a, 3, b, c], [2, 1]"},
@@ -75,28 +79,33 @@ constexpr std::array kPoolOps{
           .schema = "(Tensor self, SymInt[3] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
           .onnx = custom(onnx::adaptive_avg_pool),
+          .executorch = decompose(parts::adaptive_avg_pool),
           .samples = "f32[a, 3, b, c, 4], [2, 3, 1]; f32[2, a, b, 5], [1, 1, 1]"},
     OpDef{.name = "aten.adaptive_max_pool1d",
           .schema = "(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,
           .onnx = custom(onnx::adaptive_max_pool),
-          .samples = "f32[a, 3, b], [2]; f32[a, b], [3]"},
+          .executorch = decompose(parts::adaptive_max_pool),
+          .samples = "f32[a, 3, b], [2]; f32[a, b], [3]; f32[a, 3, 6], [3]"},
     OpDef{.name = "aten.adaptive_max_pool2d",
           .schema = "(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,
           .onnx = custom(onnx::adaptive_max_pool),
+          .executorch = decompose(parts::adaptive_max_pool),
           .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]; f32[a, 3, 8, 12], [4, 3]; "
                      "f32[3, 2*b, 6], [b, 3]"},
     OpDef{.name = "aten.adaptive_max_pool3d",
           .schema = "(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
           .infer = adaptive_max_pool,
           .onnx = custom(onnx::adaptive_max_pool),
+          .executorch = refuse("the runtime has no kernel that tells places in a volume"),
           .samples = "f32[a, 3, b, c, 4], [2, 3, 1]; f32[2, a, b, 5], [1, 1, 1]"},
     OpDef{.name = "aten.avg_pool1d",
           .schema = "(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool "
                     "ceil_mode=False, bool count_include_pad=True) -> Tensor",
           .infer = avg_pool,
           .onnx = custom(onnx::avg_pool),
+          .executorch = decompose(parts::avg_pool),
           .samples = "f32[a, 3, b + 4], [3]; f32[a, b + 4], [2], [1], [1], True; f32[a, 2, b + 4], "
                      "[3], [2], [1], True, False"},
     OpDef{.name = "aten.avg_pool2d",
@@ -114,6 +123,7 @@ constexpr std::array kPoolOps{
               "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
           .infer = avg_pool,
           .onnx = custom(onnx::avg_pool),
+          .executorch = decompose(parts::avg_pool),
           .samples = "f32[a, 3, b + 4, 8, 5], [3, 2, 1]; f32[2, b + 4, c + 4, 7], [2], [1, 2, 3], "
                      "[1], True"},
     OpDef{.name = "aten.max_pool1d",
@@ -121,6 +131,7 @@ constexpr std::array kPoolOps{
                     "int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
           .infer = max_pool,
           .onnx = custom(onnx::max_pool),
+          .executorch = decompose(parts::max_pool),
           .samples = "f32[a, 3, b + 4], [3]; f32[a, b + 4], [2], [1], [1], [2], True; f32[a, 2, b "
                      "+ 4], [3], [2], [1], [1], True"},
     OpDef{.name = "aten.max_pool1d_with_indices",
@@ -128,12 +139,14 @@ constexpr std::array kPoolOps{
                     "int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)",
           .infer = max_pool_with_indices,
           .onnx = custom(onnx::max_pool),
+          .executorch = decompose(parts::max_pool1d_with_indices),
           .samples = "f32[a, 3, b + 4], [3]; f32[a, b + 4], [2], [1], [1], [2], True"},
     OpDef{.name = "aten.max_pool2d",
           .schema = "(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
                     "dilation=1, bool ceil_mode=False) -> Tensor",
           .infer = max_pool,
           .onnx = custom(onnx::max_pool),
+          .executorch = decompose(parts::max_pool),
           .samples = "f32[a, 3, b + 4, 8], [3, 2]; f32[2, b + 4, c + 4], [2], [1, 2], [1], [1, 2], "
                      "True; f32[a, 2, b + 4, 9], [3], [2], [1], [1], True; bf16[a, 3, b + 4, 8], "
                      "[3, 2]; f64[a, 3, b + 4, 8], [3, 2]"},
@@ -149,6 +162,7 @@ constexpr std::array kPoolOps{
                     "dilation=1, bool ceil_mode=False) -> Tensor",
           .infer = max_pool,
           .onnx = custom(onnx::max_pool),
+          .executorch = decompose(parts::max_pool),
           .samples = "f32[a, 3, b + 4, 8, 5], [3, 2, 1]; f32[2, b + 4, c + 4, 7], [2], [1, 2, 3], "
                      "[1], [1], True"},
     OpDef{.name = "aten.max_pool3d_with_indices",
@@ -156,12 +170,14 @@ constexpr std::array kPoolOps{
                     "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
           .infer = max_pool_with_indices,
           .onnx = custom(onnx::max_pool),
+          .executorch = refuse("the runtime has no kernel that tells places in a volume"),
           .samples = "f32[a, 3, b + 4, 8, 5], [3, 2, 1]; f32[2, b + 4, c + 4, 7], [2], [1, 2, 3], "
                      "[1], [1], True"},
     OpDef{.name = "aten.max_unpool2d",
           .schema = "(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
           .infer = adaptive_avg_pool,
           .onnx = custom(onnx::max_unpool),
+          .executorch = decompose(parts::max_unpool),
           .samples = "f32[a, 2, 2, 2], i64<4>[a, 2, 2, 2], [4, b + 4]; f32[a, b, 2], i64<4>[a, b, "
                      "2], [4, 5]"},
 };

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "ops/decompositions/neural.h"
+#include "ops/executorch/adjust.h"
 #include "ops/onnx/resample.h"
 #include "ops/rules/windows.h"
 #include "ops/table/families.h"
@@ -90,12 +92,14 @@ constexpr std::array kResampleOps{
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = refuse("the runtime smooths with bilinear weights only"),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten._upsample_bicubic2d_aa.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = refuse("the runtime smooths with bilinear weights only"),
           .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
                      "None; f32[a, 3, b + 3, c + 4], [2, 3], False, None; f32[a, 3, b + 3, c + 4], "
                      "None, False, [0.7, 0.6]"},
@@ -104,7 +108,9 @@ constexpr std::array kResampleOps{
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
-          .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
+          .executorch = custom(executorch::upsample_bilinear2d_aa),
+          .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True; f32[2, 3, "
+                     "8, 9], [4, 5], False"},
     OpDef{.name = "aten._upsample_bilinear2d_aa.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
@@ -113,77 +119,93 @@ constexpr std::array kResampleOps{
           .executorch = custom(executorch::upsample_with_antialias),
           .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
                      "None; f32[a, 3, b + 3, c + 4], [2, 3], False, None; f32[a, 3, b + 3, c + 4], "
-                     "None, False, [0.7, 0.6]"},
+                     "None, False, [0.7, 0.6]; f32[2, 3, 8, 9], [4, 5], False, None; f32[2, 3, 8, "
+                     "9], None, False, [0.5, 0.7]"},
     OpDef{.name = "aten._upsample_lanczos2d_aa",
           .schema = "(Tensor self, SymInt[2] output_size, bool align_corners, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = refuse("the runtime smooths with bilinear weights only"),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten._upsample_lanczos2d_aa.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = refuse("the runtime smooths with bilinear weights only"),
           .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
                      "None; f32[a, 3, b + 3, c + 4], [2, 3], False, None"},
     OpDef{.name = "aten._upsample_nearest_exact1d",
           .schema = "(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_by_picking),
           .samples = "f32[a, 3, b], [2*b]; f32[a, 3, 4], [7]"},
     OpDef{.name = "aten._upsample_nearest_exact1d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_by_picking),
           .samples = "f32[a, 3, b + 1], None, [2.0]; f32[a, 3, 4], [b], None"},
     OpDef{.name = "aten._upsample_nearest_exact2d",
           .schema = "(Tensor self, SymInt[2] output_size, float? scales_h=None, float? "
                     "scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_by_picking),
           .samples = "f32[a, 3, b, c], [2*b, 2*c]; f32[a, 3, 4, b], [7, c]"},
     OpDef{.name = "aten._upsample_nearest_exact2d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_by_picking),
           .samples = "f32[a, 3, b + 1, c], None, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], None"},
     OpDef{.name = "aten._upsample_nearest_exact3d",
           .schema = "(Tensor self, SymInt[3] output_size, float? scales_d=None, float? "
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_by_picking),
           .samples = "f32[a, 3, b, c, 2], [2*b, 2*c, 3]; f32[a, 3, 4, b, 2], [7, c, 3]"},
     OpDef{.name = "aten._upsample_nearest_exact3d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_by_picking),
           .samples =
               "f32[a, 3, b + 1, c, 2], None, [2.0, 1.5, 2.0]; f32[a, 3, 4, 5, 2], [b, 7, 2], None"},
     OpDef{.name = "aten.affine_grid_generator",
           .schema = "(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
           .infer = affine_grid,
           .onnx = custom(onnx::affine_grid),
-          .samples = "f32[a, 2, 3], [a, 3, b, c], False; f32[2, 3, 4], [2, 3, 4, b, c], True"},
+          .executorch = decompose(parts::affine_grid),
+          .samples = "f32[a, 2, 3], [a, 3, b, c], False; f32[2, 3, 4], [2, 3, 4, b, c], True; "
+                     "f32[a, 2, 3], [a, 3, 4, 5], False; f32[2, 3, 4], [2, 3, 2, 4, 5], True"},
     OpDef{.name = "aten.grid_sampler",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
           .onnx = custom(onnx::grid_sampler),
+          .executorch = decompose(parts::grid_sampler),
           .samples = "f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 0, False; f32[a, 3, b, 5, 2], f32[a, 2, "
-                     "b, 3, 3], 1, 1, True"},
+                     "b, 3, 3], 1, 1, True; f32[2, 3, 4, 5], f32[2, 6, 7, 2], 0, 0, False"},
     OpDef{.name = "aten.grid_sampler_2d",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
           .onnx = custom(onnx::grid_sampler),
+          .executorch = custom(executorch::grid_sampler_2d),
           .samples = "f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 0, False; f32[a, 3, b, 5], f32[a, 2, b, "
-                     "2], 2, 1, True; f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 2, True"},
+                     "2], 2, 1, True; f32[a, 3, 4, 5], f32[a, b, c, 2], 0, 2, True; f32[2, 3, 4, "
+                     "5], f32[2, 6, 7, 2], 0, 0, False; f32[2, 3, 4, 5], f32[2, 6, 7, 2], 1, 1, "
+                     "True; f32[2, 3, 4, 5], f32[2, 6, 7, 2], 2, 2, False"},
     OpDef{.name = "aten.grid_sampler_3d",
           .schema = "(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool "
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
           .onnx = custom(onnx::grid_sampler),
+          .executorch = refuse("the runtime has no kernel that samples volumes"),
           .samples = "f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 0, 0, False; f32[a, 3, b, 5, 2], "
                      "f32[a, 2, b, 3, 3], 1, 1, True; f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 0, "
                      "2, False; f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 1, 2, True; f32[a, 3, 4, "
@@ -193,12 +215,14 @@ constexpr std::array kResampleOps{
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_bicubic),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten.upsample_bicubic2d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_bicubic),
           .samples = "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
                      "None; f32[a, 3, b + 1, c], None, False, [1.3, 2.1]; f32[a, 3, b, c], [c, b], "
                      "False, None; bf16[a, 3, 4, 5], [8, 7], False, None"},
@@ -207,6 +231,7 @@ constexpr std::array kResampleOps{
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_linear),
           .samples = "f32[a, 3, b, c], [2*b, 2*c], False; f32[a, 3, 4, b], [7, c], True"},
     OpDef{.name = "aten.upsample_bilinear2d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
@@ -222,23 +247,27 @@ constexpr std::array kResampleOps{
                     "-> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_linear),
           .samples = "f32[a, 3, b], [2*b], False; f32[a, 3, 4], [7], True"},
     OpDef{.name = "aten.upsample_linear1d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_linear),
           .samples = "f32[a, 3, b + 1], None, False, [2.0]; f32[a, 3, 4], [b], True, None; f32[a, "
                      "3, b + 1], None, False, [1.3]"},
     OpDef{.name = "aten.upsample_nearest1d",
           .schema = "(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_nearest),
           .samples = "f32[a, 3, b], [2*b]; f32[a, 3, 4], [7]"},
     OpDef{.name = "aten.upsample_nearest1d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_nearest),
           .samples = "f32[a, 3, b + 1], None, [2.0]; f32[a, 3, 4], [b], None; f32[a, 3, b + 1], "
                      "None, [0.5]"},
     OpDef{.name = "aten.upsample_nearest2d",
@@ -246,6 +275,7 @@ constexpr std::array kResampleOps{
                     "scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_nearest),
           .samples = "f32[a, 3, b, c], [2*b, 2*c]; f32[a, 3, 4, b], [7, c]"},
     OpDef{.name = "aten.upsample_nearest2d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
@@ -259,11 +289,13 @@ constexpr std::array kResampleOps{
                     "scales_h=None, float? scales_w=None) -> Tensor",
           .infer = upsample,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_by_picking),
           .samples = "f32[a, 3, b, c, 2], [2*b, 2*c, 3]; f32[a, 3, 4, b, 2], [7, c, 3]"},
     OpDef{.name = "aten.upsample_nearest3d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_by_picking),
           .samples =
               "f32[a, 3, b + 1, c, 2], None, [2.0, 1.5, 2.0]; f32[a, 3, 4, 5, 2], [b, 7, 2], None"},
     OpDef{
@@ -272,12 +304,14 @@ constexpr std::array kResampleOps{
                   "float? scales_h=None, float? scales_w=None) -> Tensor",
         .infer = upsample,
         .onnx = custom(onnx::upsample),
+        .executorch = decompose(parts::upsample_linear),
         .samples = "f32[a, 3, b, c, 2], [2*b, 2*c, 3], False; f32[a, 3, 4, b, 2], [7, c, 3], True"},
     OpDef{.name = "aten.upsample_trilinear3d.vec",
           .schema = "(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .executorch = decompose(parts::upsample_linear),
           .samples = "f32[a, 3, b + 1, c, 2], None, False, [2.0, 1.5, 2.0]; f32[a, 3, 4, 5, 2], "
                      "[b, 7, 2], True, None; f32[a, 3, b + 1, c, 2], None, False, [1.3, 1.7, 2.0]"},
 };

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "ops/decompositions/shape.h"
+#include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -197,6 +199,7 @@ constexpr std::array kCutOps{
                     "storage_offset=None) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::as_strided_scatter),
+          .executorch = decompose(parts::as_strided_scatter),
           .samples = "f32[a, b], f32[a*b], [a*b], [1]; f32[a, 4], f32[a], [a], [4], 1"},
     OpDef{
         .name = "aten.chunk",
@@ -204,6 +207,7 @@ constexpr std::array kCutOps{
         .infer = chunk,
         .put_back = {PutBack::How::split},
         .onnx = custom(onnx::split),
+        .executorch = decompose(parts::split_as_results),
         .samples =
             "f32[a, 7], 3, 1; f32[a, 6], 2, -1; f32[3*a, b], 3; f32[a + 1, 4], 2; f32[a, 3], 5, 1"},
     OpDef{.name = "aten.diagonal",
@@ -222,18 +226,21 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::diagonal_scatter),
+          .executorch = decompose(parts::diagonal_scatter),
           .samples = "f32[a, a], f32[a]; f32[3, a, a], f32[3, a], dim1=-2, dim2=-1; f32[a, 4, 6], "
                      "f32[a, 3], -1, 1, 2; f32[4, a, 6], f32[a, 4], 2, 0, 2; bool[a, a], bool[a]"},
     OpDef{.name = "aten.linalg_diagonal",
           .schema = "(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
           .infer = diagonal,
           .onnx = custom(onnx::diagonal),
+          .executorch = decompose(parts::linalg_diagonal),
           .samples = "f32[a, b]; f32[3, a, a], offset=1"},
     OpDef{.name = "aten.narrow",
           .schema = "(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
           .infer = narrow,
           .put_back = {PutBack::How::narrow},
           .onnx = custom(onnx::narrow),
+          .executorch = decompose(parts::narrow),
           .samples = "f32[a + 2, b], 0, 2, a; f32[a, 5], -1, 1, 3; f32[a, 5], 1, -3, 2; f32[a, 5], "
                      "1, -3, 3; f32[a + 3, 5], 0, -3, 2; c64[a, 5], 1, 0, 2"},
     OpDef{
@@ -248,6 +255,7 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
           .infer = narrow,
           .onnx = custom(onnx::narrow),
+          .executorch = decompose(parts::narrow),
           .samples = "f32[a + 2, b], 0, 2, a; f32[a, 5], -1, 1, 3"},
     OpDef{.name = "aten.select.int",
           .schema = "(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
@@ -302,12 +310,14 @@ constexpr std::array kCutOps{
           .infer = split,
           .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], 3, 1; f32[2*a, b], a; f32[a, 6], 2, -1; f32[2*a + 1, 3], a + 1; "
                      "c64[a, 6], 2, 1; bool[a, 5], 5, 1; f32[0, a], 3"},
     OpDef{.name = "aten.split.sizes",
           .schema = "(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
           .infer = split_sizes,
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], [3, 4], 1; f32[a + b, 3], [a, b]"},
     OpDef{.name = "aten.split_with_sizes",
           .schema = "(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
@@ -321,6 +331,7 @@ constexpr std::array kCutOps{
           .infer = tensor_split_indices,
           .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split_at),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], [2, 5], 1; f32[a + b, 6], [a]; f32[a, 6], [1, 3]; f32[a, 7], [-3, "
                      "6], 1; f32[a, 7], [5, 2], 1; f32[a, 3], [1, 100], 1"},
     OpDef{.name = "aten.tensor_split.sections",
@@ -328,6 +339,7 @@ constexpr std::array kCutOps{
           .infer = tensor_split_sections,
           .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], 3, 1; f32[a, 6], 4"},
     OpDef{
         .name = "aten.unbind.int",
@@ -335,16 +347,19 @@ constexpr std::array kCutOps{
         .infer = unbind,
         .put_back = {PutBack::How::unbind},
         .onnx = custom(onnx::unbind),
+        .executorch = decompose(parts::unbind),
         .samples = "f32[a, 3, b], 1; f32[2, a]; f32[a, 4], -1; c64[a, 2], 1; f32[a, 1], 1; f32[3]"},
     OpDef{.name = "aten.unbind_copy.int",
           .schema = "(Tensor self, int dim=0) -> Tensor[]",
           .infer = unbind,
           .onnx = custom(onnx::unbind),
+          .executorch = decompose(parts::unbind),
           .samples = "f32[a, 3, b], 1; f32[2, a]"},
     OpDef{.name = "aten.unfold",
           .schema = "(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
           .infer = unfold,
           .onnx = custom(onnx::unfold),
+          .executorch = custom(executorch::unfold),
           .samples = "f32[a, b + 3], 1, 3, 2; f32[a + 4, b], -2, 4, 1; f32[2*a, 6], 0, a, a; "
                      "f32[], 0, 1, 1; f32[a, 7], 1, 3, 3; f32[a, 6, b], 1, 2, 2; i64[a, 9], 1, 4, "
                      "2; c64[a, 6], 1, 3, 1; f32[a + 3, 2], 0, 2, 5; f32[4*a, 2], 0, 4, 4"},
@@ -352,21 +367,25 @@ constexpr std::array kCutOps{
           .schema = "(Tensor self, int dimension, int size, int step) -> Tensor",
           .infer = unfold,
           .onnx = custom(onnx::unfold),
+          .executorch = custom(executorch::unfold),
           .samples = "f32[a, b + 3], 1, 3, 2; f32[a + 4, b], -2, 4, 1"},
     OpDef{.name = "aten.unsafe_chunk",
           .schema = "(Tensor self, int chunks, int dim=0) -> Tensor[]",
           .infer = chunk,
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], 3, 1; f32[2*a, 6], 2"},
     OpDef{.name = "aten.unsafe_split.Tensor",
           .schema = "(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
           .infer = split,
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], 3, 1; f32[2*a, b], a"},
     OpDef{.name = "aten.unsafe_split_with_sizes",
           .schema = "(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
           .infer = split_sizes,
           .onnx = custom(onnx::split),
+          .executorch = decompose(parts::split_as_results),
           .samples = "f32[a, 7], [3, 4], 1; f32[a + b, 3], [a, b]"},
 };
 static_assert(first_bad_row(kCutOps).empty(), "unsorted, duplicate or half-filled row");

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "ops/decompositions/shape.h"
+#include "ops/executorch/index.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -190,12 +192,14 @@ constexpr std::array kJoinOps{
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = block_diag,
           .onnx = custom(onnx::block_diag),
+          .executorch = decompose(parts::block_diag),
           .samples = "[f32[a, b], f32[b, 3]]; [f32[a], f32[], f32[2, b]]; [i64[a, b], i64[2, 2]]; "
                      "[bool[a, 2], bool[1, b]]"},
     OpDef{.name = "aten.cartesian_prod",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = cartesian_prod,
           .onnx = custom(onnx::cartesian_prod),
+          .executorch = decompose(parts::cartesian_prod),
           .samples = "[f32[a], f32[b]]; [i64[a]]; [i64[a], i64[b], i64[2]]"},
     OpDef{.name = "aten.cat",
           .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
@@ -211,36 +215,43 @@ constexpr std::array kJoinOps{
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
           .onnx = custom(onnx::column_stack),
+          .executorch = decompose(parts::column_stack),
           .samples = "[f32[a], f32[a]]; [f32[a, b], f32[a]]"},
     OpDef{.name = "aten.concat",
           .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
           .infer = cat,
           .onnx = custom(onnx::cat),
+          .executorch = decompose(parts::concat),
           .samples = "[f32[a, b], f32[a, 3]], 1; [f32[a, 2, 3], f32[b, 2, 3]]"},
     OpDef{.name = "aten.concatenate",
           .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
           .infer = cat,
           .onnx = custom(onnx::cat),
+          .executorch = decompose(parts::concat),
           .samples = "[f32[a, b], f32[a, 3]], 1; [f32[a, 2, 3], f32[b, 2, 3]]"},
     OpDef{.name = "aten.dstack",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
           .onnx = custom(onnx::dstack),
+          .executorch = decompose(parts::dstack),
           .samples = "[f32[a], f32[a]]; [f32[a, b], f32[a, b]]; [f32[a, b, 2], f32[a, b, 1]]"},
     OpDef{.name = "aten.hstack",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
           .onnx = custom(onnx::hstack),
+          .executorch = decompose(parts::hstack),
           .samples = "[f32[a], f32[b]]; [f32[a, b], f32[a, 3]]; [f32[], f32[]]; [bool[a], f32[b]]"},
     OpDef{.name = "aten.meshgrid",
           .schema = "(Tensor[] tensors) -> Tensor[]",
           .infer = meshgrid,
           .onnx = custom(onnx::meshgrid),
+          .executorch = decompose(parts::meshgrid),
           .samples = "[f32[a], f32[b]]; [i64[a], i64[], i64[b]]"},
     OpDef{.name = "aten.meshgrid.indexing",
           .schema = "(Tensor[] tensors, *, str indexing) -> Tensor[]",
           .infer = meshgrid,
           .onnx = custom(onnx::meshgrid),
+          .executorch = decompose(parts::meshgrid),
           .samples = "[f32[a], f32[b]], indexing=\"xy\"; [f32[a], f32[b], f32[3]], "
                      "indexing=\"ij\"; [f32[a], f32[b], f32[3]], indexing=\"xy\"; [i64[], i64[a]], "
                      "indexing=\"xy\"; [bool[a], bool[b]], indexing=\"ij\""},
@@ -249,6 +260,7 @@ constexpr std::array kJoinOps{
                     "padding_side=\"right\") -> Tensor",
           .infer = pad_sequence,
           .onnx = custom(onnx::pad_sequence),
+          .executorch = decompose(parts::pad_sequence),
           .samples = "[f32[a, 3], f32[b, 3]]; [f32[a], f32[a], f32[2]], True; [f32[a, 3], f32[b, "
                      "3]], True, 1.5, \"left\"; [i64[a], i64[b]], False, -1.0"},
     OpDef{.name = "aten.repeat",
@@ -268,6 +280,7 @@ constexpr std::array kJoinOps{
               "(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
           .infer = repeat_interleave_tensor,
           .onnx = custom(onnx::repeat_interleave_tensor),
+          .executorch = custom(executorch::repeat_interleave_by_tensor),
           .samples =
               "f32[a, b], i64<4>[a], 0; f32[a], i64<3>[a]; f32[a, b], i64<2>[b], -1; f32[a, b], "
               "i64<3>[1], 0; f32[a, 2], i32<3>[], 0; c64[a], i64<3>[a]; f32[a, b], i64<1>[a], 0"},
@@ -276,12 +289,14 @@ constexpr std::array kJoinOps{
               "(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
           .infer = repeat_interleave_int,
           .onnx = custom(onnx::repeat_interleave),
+          .executorch = decompose(parts::repeat_interleave),
           .samples = "f32[a, b], 2; f32[a, b], 3, 1; f32[a, b], c, -2; f32[], 3; bool[a, b], 2, 0; "
                      "c64[a, 2], 2, 1; f32[a, b], 1, 0; f32[a, b], 0, 0"},
     OpDef{.name = "aten.row_stack",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
           .onnx = custom(onnx::vstack),
+          .executorch = decompose(parts::vstack),
           .samples = "[f32[a], f32[a]]; [f32[a, b], f32[3, b]]"},
     OpDef{.name = "aten.stack",
           .schema = "(Tensor[] tensors, int dim=0) -> Tensor",
@@ -295,11 +310,13 @@ constexpr std::array kJoinOps{
           .schema = "(Tensor self, SymInt[] dims) -> Tensor",
           .infer = tile,
           .onnx = custom(onnx::tile),
+          .executorch = decompose(parts::tile),
           .samples = "f32[a, b], [2]; f32[a, b], [4, 1, c]; f32[a, b, 2], [3, 1]"},
     OpDef{.name = "aten.vstack",
           .schema = "(Tensor[] tensors) -> Tensor",
           .infer = stack_of_kind,
           .onnx = custom(onnx::vstack),
+          .executorch = decompose(parts::vstack),
           .samples = "[f32[a], f32[a]]; [f32[a, b], f32[3, b]]; [f32[], f32[]]"},
 };
 static_assert(first_bad_row(kJoinOps).empty(), "unsorted, duplicate or half-filled row");

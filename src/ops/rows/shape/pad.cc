@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "ops/decompositions/shape.h"
+#include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -99,12 +101,14 @@ constexpr std::array kPadOps{
           .schema = "(Tensor self, SymInt[] pad) -> Tensor",
           .infer = pad,
           .onnx = custom(onnx::circular_pad),
+          .executorch = decompose(parts::pad_circular),
           .samples = "f32[a, b, 6], [2, 2]; f32[a, 2, 5, 6], [0, 3, 1, 1]"},
     OpDef{.name = "aten.col2im",
           .schema = "(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, "
                     "int[2] padding, int[2] stride) -> Tensor",
           .infer = col2im,
           .onnx = custom(onnx::col2im),
+          .executorch = decompose(parts::col2im),
           .samples =
               "f32[a, 12, 20], [5, 6], [2, 2], [1, 1], [0, 0], [1, 1]; f32[12*a, 4], [4, 4], [2, "
               "2], [1, 1], [0, 0], [2, 2]; f32[a, 12, 30], [4, 5], [2, 2], [1, 1], [1, 1], [1, 1]; "
@@ -114,24 +118,28 @@ constexpr std::array kPadOps{
           .schema = "(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
           .infer = pad,
           .onnx = custom(onnx::constant_pad),
+          .executorch = custom(executorch::constant_pad_nd),
           .samples = "f32[a, b], [1, 2]; f32[a, b], [-1, 1, 2, c], 1; bool[a, b], [0, 1]; i64[a, "
                      "b], [1, 1], 3; u8[a, b], [1, 1], 3; bool[a, b], [1, 1], True"},
     OpDef{.name = "aten.diag_embed",
           .schema = "(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
           .infer = diag_embed,
           .onnx = custom(onnx::diag_embed),
+          .executorch = decompose(parts::diag_embed),
           .samples = "f32[a, b]; f32[a, b], 1, 0, -1; f32[a], -2; bool[a, b]; c64[a, b], 1; f32[2, "
                      "a, b], -1, 1, 3; i64[a], 2"},
     OpDef{.name = "aten.diagflat",
           .schema = "(Tensor self, int offset=0) -> Tensor",
           .infer = diagflat,
           .onnx = custom(onnx::diagflat),
+          .executorch = decompose(parts::diagflat),
           .samples = "f32[a, b]; f32[a], -2"},
     OpDef{.name = "aten.im2col",
           .schema = "(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "
                     "stride) -> Tensor",
           .infer = im2col,
           .onnx = custom(onnx::im2col),
+          .executorch = decompose(parts::im2col),
           .samples = "f32[a, 3, b + 4, 8], [3, 2], [1, 1], [0, 1], [1, 2]; f32[2, b + 6, 9], [2, "
                      "3], [2, 1], [1, 0], [2, 3]; f32[a, 2, 6, 7], [2, 2], [1, 1], [1, 1], [2, 2]; "
                      "f16[a, 2, 6, 7], [2, 2], [2, 1], [0, 0], [1, 1]"},
@@ -140,6 +148,7 @@ constexpr std::array kPadOps{
         .schema = "(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
         .infer = pad,
         .onnx = custom(onnx::pad),
+        .executorch = decompose(parts::pad),
         .samples = "f32[a, b], [1, 2]; f32[a, b, 5], [1, 0, 2, 3], \"constant\", 1.5; f32[a, b, "
                    "5], [2, 1], \"reflect\"; f32[a, b, 5], [2, 1], \"replicate\"; f32[a, b, 6], "
                    "[2, 2], \"circular\"; f32[a, 6], [-1, -2]; f32[a, 6], [0, b]; f32[a, b + 3, "
@@ -204,6 +213,7 @@ constexpr std::array kPadOps{
           .schema = "(Tensor self, SymInt diagonal=0) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::triu),
+          .executorch = decompose(parts::triu),
           .samples = "f32[a, b]; f32[3, a, a], 1; i64[a, b], 2; bool[a, b], -1; f16[a, b]; bf16[a, "
                      "b], 1; u8[a, b]; i32[a, a], 1; f32[a, b], b - 2; c64[a, b]; f32[3, a, b], "
                      "100; f32[a, b], -100; f64[2, 3, a, b], 1"},

@@ -1,0 +1,153 @@
+// Masks become the places where they are true; indices are of 64 bits.
+#include "ops/executorch/index.h"
+
+#include <algorithm>
+
+#include "ops/decompositions/pieces.h"
+#include "ops/rules/axes.h"
+
+namespace modelport::ops::executorch {
+namespace {
+
+/// The places where a mask is true, `count` of them: a column for each axis.
+Values places_of(Lower& l, Value mask, const Int& count) {
+  const std::int64_t rank = l.rank(mask);
+  const Values found =
+      l.node("et.aten.nonzero.out", {{"self", {mask}}}, {Dtype::i64, {count, Int(rank)}});
+  Values columns;
+  for (std::int64_t i = 0; i < rank; ++i) columns.push_back(parts::selected(l, found[0], 1, i));
+  return columns;
+}
+
+ir::Arg tensor_list(const Values& values) {
+  ir::ArgList list;
+  for (const Value value : values) {
+    if (value == kNoValue) {
+      list.push_back({});
+    } else {
+      list.push_back({value});
+    }
+  }
+  return {std::move(list)};
+}
+
+bool is_mask(Lower& l, Value x) {
+  return x != kNoValue && (l.dtype(x) == Dtype::boolean || l.dtype(x) == Dtype::u8);
+}
+
+/// Where the axes that indices give stand in the result, the last of them.
+std::size_t last_index_axis(Lower& l, const Values& indices) {
+  std::size_t first = 0;
+  std::size_t axis = 0;
+  std::size_t runs = 0;
+  std::int64_t rank = 0;
+  bool before = false;
+  for (const Value x : indices) {
+    if (x != kNoValue) {
+      if (!before && runs++ == 0) first = axis;
+      rank = std::max<std::int64_t>(rank, is_mask(l, x) ? 1 : l.rank(x));
+    }
+    before = x != kNoValue;
+    axis += is_mask(l, x) ? static_cast<std::size_t>(l.rank(x)) : 1;
+  }
+  return (runs == 1 ? first : 0) + static_cast<std::size_t>(std::max<std::int64_t>(rank, 1)) - 1;
+}
+
+/// Indices as the kernels take them: no masks, 64 bits.
+Values plain_indices(Lower& l, const Values& indices, const Shape& like) {
+  const std::size_t axis = last_index_axis(l, indices);
+  Values plain;
+  for (const Value x : indices) {
+    if (x == kNoValue) {
+      plain.push_back(x);
+    } else if (is_mask(l, x)) {
+      for (const Value column : places_of(l, x, like[axis])) plain.push_back(column);
+    } else {
+      plain.push_back(parts::cast(l, x, Dtype::i64));
+    }
+  }
+  return plain;
+}
+
+/// The mask, where it is the only index, with an axis for each axis of the tensor.
+Value only_mask(Lower& l, const Values& indices, std::int64_t rank) {
+  Value mask = kNoValue;
+  std::int64_t before = 0;
+  for (const Value x : indices) {
+    if (x == kNoValue && mask == kNoValue) ++before;
+    if (x == kNoValue) continue;
+    if (mask != kNoValue || !is_mask(l, x)) return kNoValue;
+    mask = x;
+  }
+  if (mask == kNoValue) return mask;
+  Shape shape = l.shape(mask);
+  shape.insert(shape.begin(), static_cast<std::size_t>(before), Int(1));
+  shape.resize(static_cast<std::size_t>(rank), Int(1));
+  return parts::viewed(l, mask, shape);
+}
+
+}  // namespace
+
+Values index(Lower& l) {
+  const Value x = l.tensor("self");
+  if (is_complex(l.dtype(x))) l.refuse("no rule for complex numbers");
+  const Values indices = plain_indices(l, l.ins("indices"), l.result().shape);
+  return l.kernel("aten::index.Tensor_out", {{"self", {x}}, {"indices", tensor_list(indices)}});
+}
+
+Values index_put(Lower& l) {
+  const Value x = l.tensor("self");
+  const Dtype dtype = l.dtype(x);
+  if (is_complex(dtype)) l.refuse("no rule for complex numbers");
+  const Values indices = l.ins("indices");
+  Value values = parts::cast(l, l.tensor("values"), dtype);
+  const bool accumulate = l.call().flag("accumulate");
+  const bool masked = std::ranges::any_of(indices, [&](Value i) { return is_mask(l, i); });
+  if (masked) {
+    const Value mask = only_mask(l, indices, l.rank(x));
+    const std::size_t axis = last_index_axis(l, indices);
+    std::int64_t mask_rank = 0;
+    for (const Value i : indices) mask_rank += is_mask(l, i) ? l.rank(i) : 0;
+    // The axis of the places, counted from the end.
+    const std::int64_t behind = l.rank(x) - mask_rank - static_cast<std::int64_t>(axis);
+    const Shape given = l.shape(values);
+    const std::int64_t own = static_cast<std::int64_t>(given.size()) - 1 - behind;
+    const bool single = own < 0 || given[static_cast<std::size_t>(own)] == Int(1);
+    if (mask == kNoValue || !single)
+      l.refuse("a mask that says where to put as many values as it has true elements");
+    if (own >= 0) {  // the mask's axes stand where that of the places was
+      Shape spread = given;
+      spread.insert(spread.begin() + own, static_cast<std::size_t>(mask_rank - 1), Int(1));
+      values = parts::viewed(l, values, spread);
+    }
+    if (accumulate) values = parts::add(l, x, values);
+    return {parts::where(l, mask, values, x)};
+  }
+  return l.kernel("aten::index_put.out",
+                  {{"self", {x}},
+                   {"indices", tensor_list(plain_indices(l, indices, l.result().shape))},
+                   {"values", {values}},
+                   {"accumulate", {accumulate}}});
+}
+
+Values nonzero_columns(Lower& l) {
+  const bool named = schema_of(l.call().op()).find("condition") != nullptr;
+  return places_of(l, l.tensor(named ? "condition" : "self"), l.result().shape[0]);
+}
+
+Values repeat_interleave_by_tensor(Lower& l) {
+  Value x = l.tensor("self");
+  if (is_complex(l.dtype(x))) l.refuse("no rule for complex numbers");
+  if (!l.has("dim")) x = parts::viewed(l, x, {numel(l.shape(x))});
+  const std::int64_t axis = l.has("dim") ? l.axis("dim", l.rank(x)) : 0;
+  const std::size_t place = static_cast<std::size_t>(axis);
+  const Value repeats =
+      parts::expanded(l, parts::cast(l, l.tensor("repeats"), Dtype::i64), {l.shape(x)[place]});
+  const Values rows =
+      l.node("et.aten.repeat_interleave.Tensor_out", {{"repeats", {repeats}}, {"output_size", {}}},
+             {Dtype::i64, {l.result().shape[place]}});
+  return l.kernel("aten::index_select.out",
+                  {{"self", {x}}, {"dim", {Int(axis)}}, {"index", {rows[0]}}});
+}
+
+}  // namespace modelport::ops::executorch
