@@ -16,7 +16,7 @@ from typing import Any
 import random_draws
 import torch
 from executorch_process import RuntimeProcess
-from onnx_parity import close, draw_operands, has_values
+from onnx_parity import close, draw_operands, has_values, with_number_as_tensor
 
 from modelport import ExportError, core
 from modelport.exporters.executorch_file import Method, write_executorch
@@ -37,7 +37,7 @@ class Sample:
     @property
     def bounds(self) -> dict[str, int]:
         """Room for more than the operands have, as in a file that serves many sizes."""
-        return {dim["name"]: dim["hint"] + 3 for dim in self.lowered.dims()}
+        return {dim["name"]: dim["hint"] + 3 for dim in self.lowered.dims() if not dim["from_data"]}
 
 
 @dataclass
@@ -74,6 +74,7 @@ def samples_of(op: str, findings: Findings) -> list[Sample]:
         except Exception as error:  # every way to fail is a line of the report
             findings.wrong.append(f"{line}: {type(error).__name__}: {error}")
             continue
+        program = with_number_as_tensor(program)
         inputs, wanted = results_of(op, program, operands, zlib.crc32(text.encode()) + index)
         samples.append(Sample(line, program, lowered, inputs, wanted))
     return samples
@@ -83,10 +84,10 @@ def difference(op: str, found: list[Any], wanted: list[Any]) -> str:
     if len(found) != len(wanted):
         return f"{len(found)} results instead of {len(wanted)}"
     for i, (got, want) in enumerate(zip(found, wanted, strict=True)):
-        g, w = torch.as_tensor(got), torch.as_tensor(want)
-        if not has_values(op) and (g.dtype, g.shape) == (w.dtype, w.shape):
+        got = got if isinstance(got, torch.Tensor) else torch.tensor(got, dtype=want.dtype)
+        if not has_values(op) and (got.dtype, got.shape) == (want.dtype, want.shape):
             continue
-        if problem := close(g, w):
+        if problem := close(got, want):
             return f"result {i}: {problem}"
     return ""
 

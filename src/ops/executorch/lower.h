@@ -15,13 +15,15 @@ class Lower : public emit::Emitter {
 
   /// A kernel by its full name ("aten::add.out") with these arguments, and the results of the call.
   Values kernel(std::string_view name, std::vector<ir::NamedArg> args);
+  /// A kernel with the arguments of the call that is being lowered.
+  Values kernel_with_own_operands(std::string_view name, bool promoted = false);
 
  protected:
   Values lower_row(const OpDef& op) override;
   Value add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) override;
 
  private:
-  Values kernel_with_own_operands(std::string_view name);
+  ir::Arg operand(const Parameter& parameter, bool promoted);
   ir::Arg as_tensor(const ir::Arg& number);
 };
 
