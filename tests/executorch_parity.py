@@ -16,7 +16,7 @@ from typing import Any
 import random_draws
 import torch
 from executorch_process import RuntimeProcess
-from onnx_parity import close, draw_operands, has_values
+from onnx_parity import close, draw_operands, has_values, with_number_as_tensor
 
 from modelport import ExportError
 from modelport.base import core
@@ -75,6 +75,7 @@ def samples_of(op: str, findings: Findings) -> list[Sample]:
         except Exception as error:  # every way to fail is a line of the report
             findings.wrong.append(f"{line}: {type(error).__name__}: {error}")
             continue
+        program = with_number_as_tensor(program)
         inputs, wanted = results_of(op, program, operands, zlib.crc32(text.encode()) + index)
         samples.append(Sample(line, program, lowered, inputs, wanted))
     return samples
@@ -86,10 +87,10 @@ def difference(op: str, found: list[Any], wanted: list[Any]) -> str:
     for i, (got, want) in enumerate(zip(found, wanted, strict=True)):
         if want is None:  # torch leaves it out on this machine
             continue
-        g, w = torch.as_tensor(got), torch.as_tensor(want)
-        if not has_values(op) and (g.dtype, g.shape) == (w.dtype, w.shape):
+        got = got if isinstance(got, torch.Tensor) else torch.tensor(got, dtype=want.dtype)
+        if not has_values(op) and (got.dtype, got.shape) == (want.dtype, want.shape):
             continue
-        if problem := close(g, w):
+        if problem := close(got, want):
             return f"result {i}: {problem}"
     return ""
 

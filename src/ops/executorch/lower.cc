@@ -25,12 +25,15 @@ bool is_told_by_out(const Schema& schema, const Parameter& parameter) {
          parameter.name == "pin_memory";
 }
 
-/// A number where the schema has a list is meant for all axes: `int[2] padding=0`.
-ir::Arg as_list(const Parameter& parameter, const ir::Arg& own) {
-  const std::size_t bracket = parameter.type.find('[');
-  if (bracket == std::string::npos || own.get<Int>() == nullptr) return own;
-  const char count = parameter.type[bracket + 1];
-  return {ir::ArgList(count == ']' ? 1 : static_cast<std::size_t>(count - '0'), own)};
+/// "int[2]", "SymInt[]?"
+bool is_list_of_integers(const Parameter& parameter) {
+  return parameter.type.starts_with("int[") || parameter.type.starts_with("SymInt[");
+}
+
+/// How many numbers one stands for: 2 of "int[2]", else 1.
+std::size_t list_length(const Parameter& parameter) {
+  const char digit = parameter.type[parameter.type.find('[') + 1];
+  return digit == ']' ? 1 : static_cast<std::size_t>(digit - '0');
 }
 
 }  // namespace
@@ -52,8 +55,10 @@ Values Lower::lower_row(const OpDef& op) {
     if (name.empty()) refuse(kUndecided);
     return kernel_with_own_operands(name);
   }
-  return lower_by(op.executorch, *this,
-                  [&](std::string_view name) { return kernel_with_own_operands(name); });
+  const auto* stated = std::get_if<Direct>(&op.executorch);
+  return lower_by(op.executorch, *this, [&](std::string_view name) {
+    return kernel_with_own_operands(name, stated->promoted);
+  });
 }
 
 Values Lower::kernel(std::string_view name, std::vector<ir::NamedArg> args) {
@@ -75,7 +80,7 @@ Values Lower::node(std::string_view name, std::vector<ir::NamedArg> args, ir::Te
   return graph().node(node).results;
 }
 
-Values Lower::kernel_with_own_operands(std::string_view name) {
+Values Lower::kernel_with_own_operands(std::string_view name, bool promoted) {
   for (const ir::Type& type : results()) {
     const auto* tensor = std::get_if<ir::TensorType>(&type);
     if (tensor != nullptr && is_complex(tensor->dtype)) refuse("no rule for complex numbers");
@@ -84,11 +89,27 @@ Values Lower::kernel_with_own_operands(std::string_view name) {
   std::vector<ir::NamedArg> args;
   for (const Parameter& parameter : schema.parameters) {
     if (is_told_by_out(schema, parameter)) continue;
-    const ir::Arg& own = call().arg(parameter.name);
-    const bool number = parameter.type == "Tensor" && !own.is_none() && !own.get<Value>();
-    args.push_back({parameter.name, number ? as_tensor(own) : as_list(parameter, own)});
+    args.push_back({parameter.name, operand(parameter, promoted)});
   }
   return kernel(name, std::move(args));
+}
+
+ir::Arg Lower::operand(const Parameter& parameter, bool promoted) {
+  const ir::Arg& own = call().arg(parameter.name);
+  if (is_list_of_integers(parameter)) {
+    // One number stands for a list of it; axes of a tensor without any are none.
+    if (const Int* number = own.get<Int>())
+      return {ir::ArgList(list_length(parameter), ir::Arg{*number})};
+    const Value self = parameter.name == "dim" ? tensor("self") : kNoValue;
+    if (self != kNoValue && rank(self) == 0 && !own.is_none()) return {ir::ArgList{}};
+    return own;
+  }
+  if (!parameter.type.starts_with("Tensor") || own.is_none()) return own;
+  const Value* value = own.get<Value>();
+  if (value == nullptr) return parameter.type == "Tensor" ? as_tensor(own) : own;
+  if (is_complex(dtype(*value))) refuse("no rule for complex numbers");
+  if (!promoted || dtype(*value) == result().dtype) return own;
+  return {call("aten._to_copy", {*value}, {{"dtype", result().dtype}})};
 }
 
 /// Torch lets a number stand for a tensor and gives it the type of the tensors beside it, unless it

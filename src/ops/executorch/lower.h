@@ -17,8 +17,9 @@ class Lower : public emit::Emitter {
   Values kernel(std::string_view name, std::vector<ir::NamedArg> args);
   /// The same with results of other types than the call's.
   Values kernel(std::string_view name, std::vector<ir::NamedArg> args, std::vector<ir::Type> types);
-  /// A kernel with the call's own operands, in the order of the schema.
-  Values kernel_with_own_operands(std::string_view name);
+  /// A kernel with the call's own operands, in the order of the schema; `promoted` casts tensors to
+  /// the type of the result first.
+  Values kernel_with_own_operands(std::string_view name, bool promoted = false);
   /// A node of the dialect with one result of this type.
   Values node(std::string_view name, std::vector<ir::NamedArg> args, ir::TensorType type);
 
@@ -27,6 +28,7 @@ class Lower : public emit::Emitter {
   Value add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) override;
 
  private:
+  ir::Arg operand(const Parameter& parameter, bool promoted);
   ir::Arg as_tensor(const ir::Arg& number);
 };
 

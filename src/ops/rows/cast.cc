@@ -1,6 +1,9 @@
 // Changes of dtype, and copies.
+
 #include <array>
 
+#include "ops/decompositions/pointwise.h"
+#include "ops/executorch/guarded.h"
 #include "ops/onnx/lower.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
@@ -34,11 +37,13 @@ constexpr std::array kCastOps{
           .infer = cast,
           .handling = Handling::cast,
           .onnx = custom(onnx_cast),
+          .executorch = custom(executorch::cast),
           .samples = "f32[a, b], dtype=f16; i64[a]; bool[], dtype=i64"},
     OpDef{.name = "aten.clone",
           .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx_cast),
+          .executorch = decompose(parts::same),
           .samples = "f32[a, b]; i64[]"},
     OpDef{.name = "aten.contiguous",
           .schema = "(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
@@ -46,6 +51,7 @@ constexpr std::array kCastOps{
           .recording = Recording::dense_or_copy,
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx_cast),
+          .executorch = decompose(parts::same),
           .samples = "f32[a, b]; i64[]"},
     OpDef{.name = "aten.copy",
           .schema = "(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
@@ -58,6 +64,7 @@ constexpr std::array kCastOps{
           .infer = cast,
           .handling = Handling::cast,
           .onnx = custom(onnx_cast),
+          .executorch = decompose(parts::cast_to_result),
           .samples = "f32[a, b], 'cpu', f16; i64[a], 'cpu', i64"},
     OpDef{.name = "aten.to.dtype",
           .schema = "(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
@@ -65,6 +72,7 @@ constexpr std::array kCastOps{
           .infer = cast,
           .handling = Handling::cast,
           .onnx = custom(onnx_cast),
+          .executorch = decompose(parts::cast_to_result),
           .samples = "f32[a, b], f16; i64[a], bool; f32[], f32, copy=True"},
     OpDef{.name = "aten.to.dtype_layout",
           .schema = "(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
@@ -73,6 +81,7 @@ constexpr std::array kCastOps{
           .infer = cast,
           .handling = Handling::cast,
           .onnx = custom(onnx_cast),
+          .executorch = decompose(parts::cast_to_result),
           .samples = "f32[a, b], dtype=f16; i64[a]; bool[], dtype=i64"},
     OpDef{.name = "aten.to.other",
           .schema = "(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
@@ -80,12 +89,14 @@ constexpr std::array kCastOps{
           .infer = cast_as,
           .handling = Handling::cast,
           .onnx = custom(onnx_cast),
+          .executorch = decompose(parts::cast_to_result),
           .samples = "f32[a, b], f16[]; i64[a], bool[b]"},
     OpDef{.name = "aten.type_as",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = cast_as,
           .may_give_back = true,
           .onnx = custom(onnx_cast),
+          .executorch = decompose(parts::cast_to_result),
           .samples = "f32[a, b], f16[]; i64[a], bool[b]"},
 };
 static_assert(first_bad_row(kCastOps).empty(), "unsorted, duplicate or half-filled row");

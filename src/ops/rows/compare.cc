@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/pointwise.h"
 #include "ops/rules/pointwise.h"
 #include "ops/table/families.h"
 
@@ -48,6 +49,7 @@ constexpr std::array kCompareOps{
                     "atol=1e-08, bool equal_nan=False) -> Tensor",
           .infer = compare,
           .onnx = custom(onnx::isclose),
+          .executorch = decompose(parts::isclose),
           .samples = "f32[a, b], f32[b]; f32[], f32[a], rtol=0.5; i64[a], i64[a]; f32[a], f32[a], "
                      "equal_nan=True"},
     OpDef{.name = "aten.le.Scalar",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/decompositions/create.h"
 #include "ops/emit/emitter.h"
 #include "ops/rules/arange.h"
 #include "ops/rules/rules.h"
@@ -86,24 +87,28 @@ constexpr std::array kCreateOps{
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = decompose(parts::window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.bartlett_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = decompose(parts::window),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.blackman_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = decompose(parts::window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.blackman_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = decompose(parts::window),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.empty.memory_format",
           .schema =
@@ -117,24 +122,28 @@ constexpr std::array kCreateOps{
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
           .onnx = custom(onnx::zeros),
+          .executorch = decompose(parts::empty),
           .samples = "[a, b], [1, 0]; [a], [0], dtype=i64"},
     OpDef{.name = "aten.empty_strided",
           .schema = "(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = of_size,
           .onnx = custom(onnx::zeros),
+          .executorch = decompose(parts::empty),
           .samples = "[a, b], [b, 1]; [a], [1], dtype=i64"},
     OpDef{.name = "aten.eye",
           .schema = "(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = eye,
           .onnx = custom(onnx::eye),
+          .executorch = decompose(parts::eye),
           .samples = "a; 3, dtype=i64; 0; a, dtype=bf16"},
     OpDef{.name = "aten.eye.m",
           .schema = "(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = eye,
           .onnx = custom(onnx::eye),
+          .executorch = decompose(parts::eye),
           .samples = "a, b; 3, 0, dtype=bool"},
     OpDef{.name = "aten.full",
           .schema = "(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? "
@@ -148,60 +157,70 @@ constexpr std::array kCreateOps{
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = decompose(parts::window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.hamming_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = decompose(parts::window),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.hann_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = decompose(parts::window),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.hann_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = decompose(parts::window),
           .samples = "a, False; 5, True, dtype=f64; 1, False"},
     OpDef{.name = "aten.kaiser_window",
           .schema = "(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? "
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = refuse("the runtime has no Bessel functions"),
           .samples = "a; 5, dtype=f64"},
     OpDef{.name = "aten.kaiser_window.periodic",
           .schema = "(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = signal_window,
           .onnx = custom(onnx::signal_window),
+          .executorch = refuse("the runtime has no Bessel functions"),
           .samples = "a, False; 5, True, dtype=f64"},
     OpDef{.name = "aten.linspace",
           .schema = "(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
           .onnx = custom(onnx::linspace),
+          .executorch = decompose(parts::linspace),
           .samples = "0, 1, a; -1.0, 1.0, 5; 0, 10, a, dtype=f64; 0, 10, 5, dtype=i64; 3, 3, 1"},
     OpDef{.name = "aten.linspace.Scalar_Tensor",
           .schema = "(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
           .onnx = custom(onnx::linspace),
+          .executorch = decompose(parts::linspace),
           .samples = "1, f32[], a; 2.0, f32[], 5, dtype=f64"},
     OpDef{.name = "aten.linspace.Tensor_Scalar",
           .schema = "(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
           .onnx = custom(onnx::linspace),
+          .executorch = decompose(parts::linspace),
           .samples = "f32[], 1, a; f32[], 2.0, 5, dtype=f64"},
     OpDef{.name = "aten.linspace.Tensor_Tensor",
           .schema = "(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? "
                     "layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
           .onnx = custom(onnx::linspace),
+          .executorch = decompose(parts::linspace),
           .samples = "f32[], f32[], a; f64[], f32[], 5; i64[], i64[], 3"},
     OpDef{.name = "aten.logspace",
           .schema =
@@ -209,6 +228,7 @@ constexpr std::array kCreateOps{
               "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = linspace,
           .onnx = custom(onnx::logspace),
+          .executorch = decompose(parts::logspace),
           .samples = "0, 1, a; -1.0, 1.0, 5, 2.0; 0, 10, a, dtype=f64"},
     OpDef{.name = "aten.ones",
           .schema = "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "
@@ -227,12 +247,14 @@ constexpr std::array kCreateOps{
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = triangle_indices,
           .onnx = custom(onnx::triangle_indices),
+          .executorch = decompose(parts::triangle_indices),
           .samples = "3, 4; 4, 3, 1; 5, 5, -2, dtype=i32; 0, 3; 3, 5, -4; 2, 3, 7; 4, 4, -1"},
     OpDef{.name = "aten.triu_indices",
           .schema = "(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, "
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = triangle_indices,
           .onnx = custom(onnx::triangle_indices),
+          .executorch = decompose(parts::triangle_indices),
           .samples = "3, 4; 4, 3, 1; 5, 5, -2, dtype=i32; 0, 3; 3, 5, -4; 2, 3, 7; 4, 4, -1"},
     OpDef{.name = "aten.zeros",
           .schema = "(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? "

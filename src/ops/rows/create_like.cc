@@ -1,6 +1,7 @@
 // Tensors made after the pattern of another one.
 #include <array>
 
+#include "ops/decompositions/create.h"
 #include "ops/onnx/create.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
@@ -23,6 +24,7 @@ constexpr std::array kCreateLikeOps{
               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
           .infer = like,
           .onnx = custom(onnx::zeros),
+          .executorch = decompose(parts::empty),
           .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
     OpDef{.name = "aten.fill.Scalar",
           .schema = "(Tensor self, Scalar value) -> Tensor",
@@ -46,30 +48,35 @@ constexpr std::array kCreateLikeOps{
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = new_of_size,
           .onnx = custom(onnx::zeros),
+          .executorch = decompose(parts::empty),
           .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []"},
     OpDef{.name = "aten.new_empty_strided",
           .schema = "(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, "
                     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = new_of_size,
           .onnx = custom(onnx::zeros),
+          .executorch = decompose(parts::empty),
           .samples = "f32[a], [a, b], [b, 1]; i64[], [b], [1]"},
     OpDef{.name = "aten.new_full",
           .schema = "(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, "
                     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = new_of_size,
           .onnx = custom(onnx::full),
+          .executorch = decompose(parts::filled),
           .samples = "f32[a], [a, b], 1; i64[], [b], 1.5; f16[a, b], [2], 1, dtype=i64"},
     OpDef{.name = "aten.new_ones",
           .schema = "(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = new_of_size,
           .onnx = custom(onnx::ones),
+          .executorch = decompose(parts::ones),
           .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []"},
     OpDef{.name = "aten.new_zeros",
           .schema = "(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, "
                     "Device? device=None, bool? pin_memory=None) -> Tensor",
           .infer = new_of_size,
           .onnx = custom(onnx::zeros),
+          .executorch = decompose(parts::zeros),
           .samples = "f32[a], [a, b]; i64[], [b]; f16[a, b], [2], dtype=i64; bool[a], []"},
     OpDef{.name = "aten.ones_like",
           .schema =
@@ -77,11 +84,13 @@ constexpr std::array kCreateLikeOps{
               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
           .infer = like,
           .onnx = custom(onnx::ones),
+          .executorch = decompose(parts::ones),
           .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
     OpDef{.name = "aten.zero",
           .schema = "(Tensor self) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::zeros),
+          .executorch = decompose(parts::zeros),
           .samples = "f32[a, b]; i64[]"},
     OpDef{.name = "aten.zeros_like",
           .schema =
@@ -89,6 +98,7 @@ constexpr std::array kCreateLikeOps{
               "device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
           .infer = like,
           .onnx = custom(onnx::zeros),
+          .executorch = decompose(parts::zeros),
           .samples = "f32[a, b]; i64[a]; f16[a, b], dtype=i64; bool[]"},
 };
 static_assert(first_bad_row(kCreateLikeOps).empty(), "unsorted, duplicate or half-filled row");

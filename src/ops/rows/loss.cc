@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/loss.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
 
@@ -69,6 +70,7 @@ constexpr std::array kLossOps{
           .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::binary_cross_entropy),
+          .executorch = decompose(parts::binary_cross_entropy),
           .samples =
               "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], f32[b], 0; f64[a], f64[a], None, 2"},
     OpDef{.name = "aten.binary_cross_entropy_with_logits",
@@ -76,6 +78,7 @@ constexpr std::array kLossOps{
                     "int reduction=1) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::binary_cross_entropy_with_logits),
+          .executorch = decompose(parts::binary_cross_entropy_with_logits),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], f32[b], None, 0; f64[a], f64[a], "
                      "None, f64[a], 2; f32[a, b], f32[a, b], reduction=0"},
     OpDef{.name = "aten.cross_entropy_loss",
@@ -83,6 +86,7 @@ constexpr std::array kLossOps{
                     "ignore_index=-100, float label_smoothing=0.) -> Tensor",
           .infer = class_loss,
           .onnx = custom(onnx::cross_entropy_loss),
+          .executorch = decompose(parts::cross_entropy_loss),
           .samples =
               "f32[a, 5], i64<5>[a]; f32[a, 5, b], i64<5>[a, b], f32[5], 0; f32[a, 5], f32[a, "
               "5], None, 0; f32[5], i64<5>[]; f32[a, 5], i64<5>[a], reduction=2, "
@@ -96,12 +100,14 @@ constexpr std::array kLossOps{
               "int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
           .infer = ctc_loss,
           .onnx = refuse("ONNX has no CTC loss"),
+          .executorch = refuse("the runtime has no CTC loss"),
           .samples = "f32[a + 10, b, 5], i64<5>[b, 3], i64<1>[b], i64<1>[b]; f32[a + 10, b, 5], "
                      "i64<5>[b, 3], i64<1>[b], i64<1>[b], reduction=0, zero_infinity=True"},
     OpDef{.name = "aten.huber_loss",
           .schema = "(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::huber_loss),
+          .executorch = decompose(parts::huber_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2; f32[a, b], "
                      "f32[b], 0; f32[a, b], f32[a, b], 1, 0.5"},
     OpDef{.name = "aten.kl_div",
@@ -109,12 +115,14 @@ constexpr std::array kLossOps{
               "(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::kl_div),
+          .executorch = decompose(parts::kl_div),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2; f32[a, b], "
                      "f32[a, b], reduction=0, log_target=True"},
     OpDef{.name = "aten.l1_loss",
           .schema = "(Tensor self, Tensor target, int reduction=1) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::l1_loss),
+          .executorch = decompose(parts::l1_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2; f32[a, b], "
                      "f32[b], 0"},
     OpDef{.name = "aten.margin_ranking_loss",
@@ -122,12 +130,14 @@ constexpr std::array kLossOps{
                     "reduction=1) -> Tensor",
           .infer = ranking_loss,
           .onnx = custom(onnx::margin_ranking_loss),
+          .executorch = decompose(parts::margin_ranking_loss),
           .samples = "f32[a], f32[a], f32[a]; f32[a, b], f32[a, b], f32[a, b], 0.5, 0; f32[a, 1], "
                      "f32[b], f32[], reduction=0"},
     OpDef{.name = "aten.mse_loss",
           .schema = "(Tensor self, Tensor target, int reduction=1) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::mse_loss),
+          .executorch = decompose(parts::mse_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2; f32[a, b], "
                      "f32[b], 0; bf16[a, b], bf16[a, b]"},
     OpDef{.name = "aten.nll_loss",
@@ -135,6 +145,7 @@ constexpr std::array kLossOps{
                     "ignore_index=-100) -> Tensor",
           .infer = class_loss,
           .onnx = custom(onnx::nll_loss),
+          .executorch = decompose(parts::nll_loss),
           .samples = "f32[a, 5], i64<5>[a]; f32[a, 5], i64<5>[a], f32[5], 0; f32[5], i64<5>[]; "
                      "f32[a, 5], i64<5>[a], f32[5], 1, 2"},
     OpDef{
@@ -143,12 +154,14 @@ constexpr std::array kLossOps{
                   "ignore_index=-100) -> Tensor",
         .infer = class_loss,
         .onnx = custom(onnx::nll_loss),
+        .executorch = decompose(parts::nll_loss),
         .samples = "f32[a, 5, b, c], i64<5>[a, b, c]; f32[a, 5, b, c], i64<5>[a, b, c], f32[5], 0"},
     OpDef{.name = "aten.nll_loss2d_forward",
           .schema = "(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
                     "ignore_index) -> (Tensor output, Tensor total_weight)",
           .infer = class_loss_forward,
           .onnx = custom(onnx::nll_loss_forward),
+          .executorch = decompose(parts::nll_loss_forward),
           .samples = "f32[a, 5, b, c], i64<5>[a, b, c], None, 1, -100; f32[a, 5, b, c], i64<5>[a, "
                      "b, c], f32[5], 0, 2"},
     OpDef{.name = "aten.nll_loss_forward",
@@ -156,12 +169,14 @@ constexpr std::array kLossOps{
                     "ignore_index) -> (Tensor output, Tensor total_weight)",
           .infer = class_loss_forward,
           .onnx = custom(onnx::nll_loss_forward),
+          .executorch = decompose(parts::nll_loss_forward),
           .samples = "f32[a, 5], i64<5>[a], None, 1, -100; f32[a, 5], i64<5>[a], f32[5], 0, -100"},
     OpDef{.name = "aten.nll_loss_nd",
           .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
                     "ignore_index=-100) -> Tensor",
           .infer = class_loss,
           .onnx = custom(onnx::nll_loss),
+          .executorch = decompose(parts::nll_loss),
           .samples = "f32[a, 5], i64<5>[a]; f32[a, 5, b], i64<5>[a, b], None, 0; f32[a, 5, b, c], "
                      "i64<5>[a, b, c], f32[5], 2"},
     OpDef{.name = "aten.poisson_nll_loss",
@@ -169,18 +184,21 @@ constexpr std::array kLossOps{
                     "reduction) -> Tensor",
           .infer = poisson_nll_loss,
           .onnx = custom(onnx::poisson_nll_loss),
+          .executorch = decompose(parts::poisson_nll_loss),
           .samples = "f32[a, b], f32[a, b], True, False, 1e-8, 0; f32[a], f32[a], False, True, "
                      "1e-8, 1; f32[a, b], f32[a, b], True, True, 1e-8, 2"},
     OpDef{.name = "aten.smooth_l1_loss",
           .schema = "(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::smooth_l1_loss),
+          .executorch = decompose(parts::smooth_l1_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2; f32[a, b], "
                      "f32[b], 0; f32[a, b], f32[a, b], 1, 0.5"},
     OpDef{.name = "aten.soft_margin_loss",
           .schema = "(Tensor self, Tensor target, int reduction=1) -> Tensor",
           .infer = elementwise_loss,
           .onnx = custom(onnx::soft_margin_loss),
+          .executorch = decompose(parts::soft_margin_loss),
           .samples = "f32[a, b], f32[a, b]; f32[a, b], f32[a, b], 0; f64[a], f64[a], 2"},
     OpDef{.name = "aten.triplet_margin_loss",
           .schema =
@@ -188,6 +206,7 @@ constexpr std::array kLossOps{
               "float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor",
           .infer = triplet_loss,
           .onnx = custom(onnx::triplet_margin_loss),
+          .executorch = decompose(parts::triplet_margin_loss),
           .samples = "f32[a, b], f32[a, b], f32[a, b]; f32[a, b], f32[a, b], f32[a, b], "
                      "reduction=0; f32[a, b], f32[a, b], f32[a, b], swap=True, p=1"},
 };

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "ops/decompositions/reduce.h"
+#include "ops/executorch/guarded.h"
 #include "ops/rules/axes.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
@@ -36,35 +38,41 @@ constexpr std::array kScanOps{
           .schema = "(Tensor self, int dim) -> (Tensor values, Tensor indices)",
           .infer = running_extreme,
           .onnx = custom(onnx::cummax),
+          .executorch = decompose(parts::cummax),
           .samples =
               "f32[a, b], 1; i32[a, b, c], -2; f32[], 0; f32[a, b, c], 0; i64[a], 0; bf16[a], 0"},
     OpDef{.name = "aten.cummin",
           .schema = "(Tensor self, int dim) -> (Tensor values, Tensor indices)",
           .infer = running_extreme,
           .onnx = custom(onnx::cummin),
+          .executorch = decompose(parts::cummin),
           .samples =
               "f32[a, b], 1; i32[a, b, c], -2; f32[], 0; f32[a, b, c], 0; i64[a], 0; bf16[a], 0"},
     OpDef{.name = "aten.cumprod",
           .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
           .infer = running_sum,
           .onnx = custom(onnx::cumprod),
+          .executorch = decompose(parts::cumprod),
           .samples = "f32[a, b], 1; i32[a, b, c], -2; bool[a], 0; f16[a], 0, dtype=f32; i64[], 0; "
                      "f32[a, b, c], 0"},
     OpDef{.name = "aten.cumsum",
           .schema = "(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
           .infer = running_sum,
           .onnx = custom(onnx::cumsum),
+          .executorch = custom(executorch::cumsum),
           .samples = "f32[a, b], 1; i32[a, b, c], -2; bool[a], 0; f16[a], 0, dtype=f32; i64[], 0; "
                      "c64[a, b], 0; bf16[a, b], 1"},
     OpDef{.name = "aten.cumulative_trapezoid.dx",
           .schema = "(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
           .infer = cumulative_trapezoid,
           .onnx = custom(onnx::cumulative_trapezoid),
+          .executorch = decompose(parts::cumulative_trapezoid),
           .samples = "f32[a, b]; f64[a, b, c], dx=2, dim=0"},
     OpDef{.name = "aten.logcumsumexp",
           .schema = "(Tensor self, int dim) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::logcumsumexp),
+          .executorch = decompose(parts::logcumsumexp),
           .samples = "f32[a, b], 1; f64[a, b, c], -2; f32[], 0"},
 };
 static_assert(first_bad_row(kScanOps).empty(), "unsorted, duplicate or half-filled row");

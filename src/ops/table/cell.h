@@ -28,6 +28,7 @@ inline constexpr Value kNoValue{};
 /// the order of the schema, all of the result's type. For ExecuTorch: the kernel by its full name.
 struct Direct {
   std::string_view op;
+  bool promoted = false;  // tensor operands are cast to the result's type first
 };
 /// Nodes of the target, written against what builds them.
 template <class Target>
@@ -50,6 +51,8 @@ using OnnxCell = Cell<onnx::Lower>;
 using ExecutorchCell = Cell<executorch::Lower>;
 
 constexpr Direct direct(std::string_view op) { return {op}; }
+/// A kernel of ExecuTorch that does not promote its operands itself.
+constexpr Direct promoted(std::string_view op) { return {op, true}; }
 template <class Target>
 constexpr Custom<Target> custom(Values (*lower)(Target& target)) {
   return {lower};

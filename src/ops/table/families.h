@@ -23,6 +23,7 @@ consteval std::string_view first_bad_row(std::span<const OpDef> rows) {
   return {};
 }
 
+std::span<const OpDef> special_ops();
 std::span<const OpDef> unary_ops();       // pointwise, one operand
 std::span<const OpDef> binary_ops();      // pointwise, two operands
 std::span<const OpDef> ternary_ops();     // pointwise, three operands

@@ -15,6 +15,7 @@ struct Family {
 };
 constexpr std::array kFamilies{
     Family{unary_ops, Layout::like_operands},
+    Family{special_ops, Layout::like_operands},
     Family{ternary_ops, Layout::like_operands},
     Family{statistics_ops},
     Family{random_like_ops},

@@ -1,0 +1,135 @@
+// Pointwise operators with two or three operands.
+#include <limits>
+#include <numbers>
+
+#include "ops/decompositions/pointwise.h"
+
+namespace modelport::ops::parts {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// The extreme of two, where what is no number does not count.
+Value extreme_of_numbers(Emitter& e, std::string_view name) {
+  Terms t(e);
+  const Value a = t.in("self"), b = t.in("other");
+  const Value extreme = e.call(name, {a, b});
+  if (!is_floating(e.result().dtype)) return extreme;
+  return t.done(t.where(t.of("isnan", a), b, t.where(t.of("isnan", b), a, extreme)));
+}
+
+/// x times a logarithm, and 0 where x is, unless the logarithm has no argument.
+Value times_log(Emitter& e, std::string_view log) {
+  Terms t(e);
+  const Value x = t.in("self"), y = t.in("other");
+  const Value product = t.where(t.is("eq", x, 0), 0.0, t.mul(x, t.of(log, y)));
+  return t.done(t.where(t.of("isnan", y), kNan, product));
+}
+
+/// Infinities that are equal are their own result: their difference is no number.
+Value log_of_sum(Emitter& e, double base) {
+  Terms t(e);
+  const Value a = t.in("self"), b = t.in("other");
+  const Value away = t.mul(t.of("abs", t.sub(a, b)), -base);
+  const Value more = t.div(t.of("log1p", t.of("exp", away)), base);
+  const Value same = t.both(t.of("isinf", a), t.is("eq", a, b));
+  return t.done(t.where(same, a, t.add(t.max(a, b), more)));
+}
+
+}  // namespace
+
+Value copysign(Emitter& e) {
+  Terms t(e);
+  const Value size = t.of("abs", t.in("self"));
+  return t.done(t.where(t.of("signbit", t.in("other")), t.of("neg", size), size));
+}
+
+Value fmax(Emitter& e) { return extreme_of_numbers(e, "aten.maximum"); }
+Value fmin(Emitter& e) { return extreme_of_numbers(e, "aten.minimum"); }
+
+Value heaviside(Emitter& e) {
+  Terms t(e);
+  const Value x = t.done(e.tensor("self"));
+  const Value step = t.done(t.is("gt", x, 0));
+  return t.where(t.is("eq", x, 0), t.done(e.tensor("values")), step);
+}
+
+// Squares in double precision do not overflow.
+Value hypot(Emitter& e) {
+  Terms t(e);
+  const Value a = t.in("self", Dtype::f64), b = t.in("other", Dtype::f64);
+  return t.done(t.of("sqrt", t.add(t.mul(a, a), t.mul(b, b))));
+}
+
+Value isclose(Emitter& e) {
+  Terms t(e);
+  const Value a = e.tensor("self"), b = e.tensor("other");
+  const Value exact = t.is("eq", a, b);
+  if (e.dtype(a) == Dtype::boolean) return exact;
+  const Value x = t.cast(a, Dtype::f64), y = t.cast(b, Dtype::f64);
+  const Value allowed = t.add(t.mul(t.of("abs", y), e.arg("rtol")), e.arg("atol"));
+  const Value away = t.of("abs", t.sub(x, y));
+  const Value near = t.both(t.of("isfinite", away), t.is("le", away, allowed));
+  const Value close = t.either(exact, near);
+  if (!e.call().flag("equal_nan")) return close;
+  return t.either(close, t.both(t.of("isnan", x), t.of("isnan", y)));
+}
+
+Value ldexp(Emitter& e) {
+  Terms t(e);
+  const Dtype own = working_dtype(e.result().dtype);
+  return t.done(t.mul(t.in("self"), t.cast(e.call("aten.pow.Scalar", {2.0, t.in("other")}), own)));
+}
+
+Value logaddexp(Emitter& e) { return log_of_sum(e, 1); }
+Value logaddexp2(Emitter& e) { return log_of_sum(e, std::numbers::ln2); }
+
+Value maximum(Emitter& e) { return e.call("aten.maximum", {e.arg("self"), e.arg("other")}); }
+Value minimum(Emitter& e) { return e.call("aten.minimum", {e.arg("self"), e.arg("other")}); }
+
+Value remainder(Emitter& e) {
+  return e.call("aten.remainder.Tensor", {e.arg("self"), e.arg("other")});
+}
+
+Value reversed_sub(Emitter& e) {
+  return e.call("aten.sub.Tensor", {e.arg("other"), e.arg("self")}, {{"alpha", e.arg("alpha")}});
+}
+
+Value xlog1py(Emitter& e) { return times_log(e, "log1p"); }
+Value xlogy(Emitter& e) { return times_log(e, "log"); }
+
+Value addcdiv(Emitter& e) {
+  Terms t(e);
+  const Value part = t.div(t.in("tensor1"), t.in("tensor2"));
+  return t.done(t.add(t.in("self"), t.mul(part, e.arg("value"))));
+}
+
+Value addcmul(Emitter& e) {
+  Terms t(e);
+  const Value part = t.mul(t.in("tensor1"), t.in("tensor2"));
+  return t.done(t.add(t.in("self"), t.mul(part, e.arg("value"))));
+}
+
+Value at_least(Emitter& e) {
+  const bool tensor = e.tensor("min") != kNoValue;
+  return tensor ? e.call("aten.maximum", {e.arg("self"), e.arg("min")})
+                : e.call("aten.clamp", {e.arg("self"), e.arg("min")});
+}
+
+Value at_most(Emitter& e) {
+  const bool tensor = e.tensor("max") != kNoValue;
+  return tensor ? e.call("aten.minimum", {e.arg("self"), e.arg("max")})
+                : e.call("aten.clamp", {e.arg("self"), std::nullopt, e.arg("max")});
+}
+
+Value lerp(Emitter& e) {
+  Terms t(e);
+  const Value start = t.in("self");
+  return t.done(t.add(start, t.mul(t.sub(t.in("end"), start), t.in("weight"))));
+}
+
+Value where(Emitter& e) {
+  return e.call("aten.where.self", {e.arg("condition"), e.arg("self"), e.arg("other")});
+}
+
+}  // namespace modelport::ops::parts
