@@ -47,6 +47,14 @@ GivenMethod method_of(const py::dict& row) {
           .frozen = frozen_of(py::cast<py::dict>(row["frozen"]))};
 }
 
+executorch::MethodSource source_of(const GivenMethod& method) {
+  return {.name = method.name,
+          .graph = method.program->graph,
+          .weights = method.store,
+          .bounds = method.bounds,
+          .frozen = method.frozen};
+}
+
 executorch::ConstantMethod::Item item_of(const py::handle& value) {
   if (py::isinstance<py::bool_>(value)) return py::cast<bool>(value);
   if (py::isinstance<py::int_>(value)) return py::cast<std::int64_t>(value);
@@ -78,18 +86,22 @@ executorch::Delegate delegate_of(const py::dict& row) {
   return delegate;
 }
 
+py::dict row_of(const executorch::MethodWritten& method) {
+  py::dict row;
+  row["arena_bytes"] = method.arena_bytes;
+  row["least_arena_bytes"] = method.least_arena_bytes;
+  row["state_bytes"] = method.state_bytes;
+  row["instructions"] = method.instructions;
+  row["assumed_bounds"] = method.assumed_bounds;
+  return row;
+}
+
 py::dict report_of(const executorch::ExecutorchWritten& written) {
   py::list files;
   for (const auto& file : written.files) files.append(file.string());
   py::dict methods;
-  for (const executorch::MethodWritten& method : written.methods) {
-    py::dict row;
-    row["arena_bytes"] = method.arena_bytes;
-    row["least_arena_bytes"] = method.least_arena_bytes;
-    row["state_bytes"] = method.state_bytes;
-    row["instructions"] = method.instructions;
-    methods[py::str(method.name)] = row;
-  }
+  for (const executorch::MethodWritten& method : written.methods)
+    methods[py::str(method.name)] = row_of(method);
   py::list losses;
   for (const weights::ConversionLoss& loss : written.losses)
     losses.append(py::make_tuple(loss.name, std::string(name(loss.from)),
@@ -107,12 +119,7 @@ py::dict write(const std::string& path, const py::dict& given) {
   for (const py::handle row : py::cast<py::list>(given["methods"]))
     methods.push_back(method_of(py::cast<py::dict>(row)));
   executorch::ExecutorchRequest request;
-  for (const GivenMethod& method : methods)
-    request.methods.push_back({.name = method.name,
-                               .graph = method.program->graph,
-                               .weights = method.store,
-                               .bounds = method.bounds,
-                               .frozen = method.frozen});
+  for (const GivenMethod& method : methods) request.methods.push_back(source_of(method));
   for (const auto& [name, value] : py::cast<py::dict>(given["constant_methods"]))
     request.constant_methods.push_back(constant_method(name, value));
   for (const py::handle row : py::cast<py::list>(given["delegates"]))
@@ -131,6 +138,11 @@ py::dict write(const std::string& path, const py::dict& given) {
   return report_of(written);
 }
 
+py::dict measure(const py::dict& given) {
+  const GivenMethod method = method_of(given);
+  return row_of(executorch::measure(source_of(method)));
+}
+
 /// What a lowered program is valid for, as JSON.
 std::string limits(const std::shared_ptr<Program>& program, const executorch::GivenBounds& bounds,
                    const py::dict& frozen, bool with_checks) {
@@ -146,6 +158,7 @@ void bind_executorch(py::module_& module) {
   module.def("rename_axes", &rename_axes, py::arg("program"), py::arg("axes"));
   module.def("executorch_limits", &limits, py::arg("program"), py::arg("bounds"), py::arg("frozen"),
              py::arg("with_checks"));
+  module.def("measure_executorch", &measure);
   module.def("write_executorch", &write);
 }
 

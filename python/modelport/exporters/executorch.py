@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import os
@@ -27,7 +28,7 @@ from ..runtimes.executorch import ProgramSession, as_fed, check_sizes, refuse_ot
 from ..weights.checkpoint import read_config
 from .base import HfExporter
 from .configs import ExecutorchConfig
-from .executorch_bounds import bounds_of, one_name_an_axis
+from .executorch_bounds import bounds_of, one_name_an_axis, within_memory
 from .executorch_file import Method, write_executorch
 from .onnx import warn_of_overflows
 from .patches import apply_patches
@@ -81,13 +82,23 @@ class ExecutorchProgram:
         self.captured, self.config = captured, config
         program = captured.lazy_program
         self.lowered = core.lower_executorch(core._modelport.rename_axes(program, one_name_an_axis(program)))
-        self.bounds = bounds_of(self.lowered.dims(), config.dims, config.max_seq_len, model_config)
+        bounds = bounds_of(self.lowered.dims(), config.dims, config.max_seq_len, model_config)
+        self.bounds = within_memory(bounds, lambda sizes: self._measured(sizes)["arena_bytes"])
         for bound in self.bounds:
             self.lowered.set_range(bound.axis, bound.low, bound.high)
         self._slots = {
             name: slot_of({"name": name, "dtype": dtype, "shape": sizes})
             for name, dtype, sizes in self.lowered.inputs()
         }
+
+    def _measured(self, sizes: Mapping[str, int]) -> dict[str, Any]:
+        """What the method takes if its axes are at most these sizes."""
+        return core._modelport.measure_executorch(dataclasses.replace(self._method(), bounds=sizes).row())
+
+    def _method(self) -> Method:
+        captured = self.captured
+        streams = captured.streams() if isinstance(captured, LazyCaptured) else WeightStreams()
+        return Method(_METHOD, self.lowered, frozen=captured.frozen(), places=streams.places, made=streams.made)
 
     @property
     def methods(self) -> list[str]:
@@ -115,6 +126,11 @@ class ExecutorchProgram:
     def notes(self) -> list[str]:
         """Bounds of axes that nobody asked for, and what the file does not test, in words."""
         notes = [str(bound) for bound in self.bounds if not bound.asked]
+        notes += [
+            f"size {name}, which data decides, is at most {most}: a run that needs more fails; "
+            f'dims={{"{name}": (1, N)}} takes another'
+            for name, most in self._measured({})["assumed_bounds"].items()
+        ]
         if self.captured.assumptions and not self.config.checks_as_outputs:
             count = len(self.captured.assumptions)
             notes.append(
@@ -192,15 +208,11 @@ class ExecutorchProgram:
     def write(self, path: Path, *, checks_as_outputs: bool | None = None) -> dict[str, Any]:
         """As `save`, into a folder that is nobody's yet. Returns what the writer says: of each method the bytes of its
         arena and of its state."""
-        captured = self.captured
-        streams = captured.streams() if isinstance(captured, LazyCaptured) else WeightStreams()
-        frozen = captured.frozen()
-        method = Method(_METHOD, self.lowered, frozen=frozen, places=streams.places, made=streams.made)
         checks = self.config.checks_as_outputs if checks_as_outputs is None else checks_as_outputs
         constants = {NOTES: json.dumps(self.origin(), sort_keys=True)}
-        written = write_executorch(path, [method], constant_methods=constants, checks_as_outputs=checks)
-        if isinstance(captured, CheckpointCaptured):
-            captured.refuse_changed()
+        written = write_executorch(path, [self._method()], constant_methods=constants, checks_as_outputs=checks)
+        if isinstance(self.captured, CheckpointCaptured):
+            self.captured.refuse_changed()
         self.files = [Path(file) for file in written["files"]]
         self.written = written["methods"]
         warn_of_overflows({name: (over, to) for name, _, to, over, _ in written["losses"] if over})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..base.errors import problem
+from ..base.errors import ExportError, problem
 from .onnx_names import AXES, axis_names
 
 # What a model with long positions is planned for where nobody says more: attention takes the square of it.
 _SEQUENCE = 2048
+# What a program may set aside where nobody asked for more. The runtime takes all of it when it loads the file.
+_ARENA_BYTES = 1 << 30
 _OURS = {theirs: ours for ours, theirs in AXES.items()}
 
 
@@ -21,6 +23,7 @@ class Bound(NamedTuple):
     high: int
     why: str
     asked: bool = False
+    example: int = 1
 
     def __str__(self) -> str:
         change = f'dims={{"{self.axis}": ({self.low}, N)}}, or --dims {self.axis}={self.low}:N, takes another'
@@ -53,8 +56,34 @@ def bounds_of(
         elif not row["from_data"]:
             high, why = _default(row, max_seq_len, config)
             high = _least(max(high, row["hint"], least), row["hi"])
-            bounds.append(Bound(axis, least, high, why, asked=_is_sequence(axis) and max_seq_len is not None))
+            is_asked = _is_sequence(axis) and max_seq_len is not None
+            bounds.append(Bound(axis, least, high, why, is_asked, row["hint"]))
     return bounds
+
+
+def within_memory(bounds: list[Bound], arena_of: Callable[[dict[str, int]], int]) -> list[Bound]:
+    """The bounds, smaller where nobody asked for them and the program would set aside more memory than it should.
+    `arena_of` gives the bytes that it sets aside for sizes by axis."""
+    bounds = list(bounds)
+    while not _fits({bound.axis: bound.high for bound in bounds}, arena_of):
+        # The axis that has the most room over its example gives way; none falls below twice of it.
+        room = [0.0 if b.asked else b.high / max(2 * b.example, b.low, 1) for b in bounds]
+        if max(room, default=0) <= 1:
+            break
+        at = room.index(max(room))
+        least = max(2 * bounds[at].example, bounds[at].low, 1)
+        why = f"more would set aside over {_ARENA_BYTES >> 30} GiB"
+        bounds[at] = bounds[at]._replace(high=max(bounds[at].high // 2, least), why=why)
+    return bounds
+
+
+def _fits(sizes: dict[str, int], arena_of: Callable[[dict[str, int]], int]) -> bool:
+    try:
+        return arena_of(sizes) <= _ARENA_BYTES
+    except ExportError as error:
+        if error.code != "E0102":  # larger than any file can be
+            raise
+        return False
 
 
 def _default(row: Mapping[str, Any], max_seq_len: int | None, config: Any) -> tuple[int, str]:

@@ -22,6 +22,17 @@ class Method:
     places: Mapping[str, Any] = field(default_factory=dict)
     made: Mapping[str, Any] = field(default_factory=dict)
 
+    def row(self) -> dict[str, Any]:
+        """As the writer takes it."""
+        return {
+            "name": self.name,
+            "program": self.program,
+            "bounds": dict(self.bounds),
+            "frozen": dict(self.frozen),
+            "places": dict(self.places),
+            "made": dict(self.made),
+        }
+
 
 @dataclass
 class Delegate:
@@ -51,17 +62,7 @@ def write_executorch(
     if write is None:
         raise without_schemas("this modelport was built without ExecuTorch's schemas")
     request = {
-        "methods": [
-            {
-                "name": method.name,
-                "program": method.program,
-                "bounds": dict(method.bounds),
-                "frozen": dict(method.frozen),
-                "places": dict(method.places),
-                "made": dict(method.made),
-            }
-            for method in methods
-        ],
+        "methods": [method.row() for method in methods],
         "constant_methods": dict(constant_methods or {}),
         "delegates": [
             {"backend": one.backend, "payload": one.payload, "compile_specs": dict(one.compile_specs)}

@@ -3,8 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace modelport::executorch {
+namespace {
+
+// An expression of an axis without a bound can have one that says nothing, such as 2^63 / 4.
+constexpr std::int64_t kMeaningless = std::int64_t{1} << 40;
+
+}  // namespace
 
 Bounds::Bounds(const ir::Graph& graph, const GivenBounds& given) : graph_(graph) {
   for (const shape::Dim& dim : graph.dims) {
@@ -37,12 +44,13 @@ void Bounds::learn(const shape::Int& size, std::int64_t most) {
 std::int64_t Bounds::largest(const shape::Int& size, ir::PlaceId place) {
   if (const auto number = size.constant()) return *number;
   const shape::Range range = shape::bounds(size, ranges_);
-  if (range.hi != shape::Range::kUnbounded) return std::max<std::int64_t>(range.hi, 0);
+  if (range.hi < kMeaningless) return std::max<std::int64_t>(range.hi, 0);
   std::set<std::string, std::less<>> symbols;
   shape::collect_symbols(size, symbols);
   for (const std::string& symbol : symbols) {
     const auto found = ranges_.find(symbol);
     if (found == ranges_.end() || found->second.hi != shape::Range::kUnbounded) continue;
+    if (assume_a_bound(symbol)) return largest(size, place);
     if (reported_.contains(symbol)) return 1;
     reported_[symbol] = true;
     const ir::Place& at = graph_.place(place);
@@ -59,6 +67,17 @@ std::int64_t Bounds::largest(const shape::Int& size, ir::PlaceId place) {
                   .what = fmt::format("executorch needs a bound for size {}", shape::print(size)),
                   .ways_out = {"give the axes in it smaller bounds: dims={\"seq\": (1, 2048)}"}});
   return 1;
+}
+
+bool Bounds::assume_a_bound(const std::string& symbol) {
+  const auto is_it = [&](const shape::Dim& dim) { return dim.name == symbol && dim.from_data; };
+  const auto dim = std::ranges::find_if(graph_.dims, is_it);
+  if (dim == graph_.dims.end()) return false;
+  const auto hint = static_cast<std::uint64_t>(std::clamp<std::int64_t>(dim->hint, 4, INT32_MAX));
+  const auto bound = static_cast<std::int64_t>(std::bit_ceil(4 * hint));
+  ranges_[symbol].hi = bound;
+  assumed_[symbol] = bound;
+  return true;
 }
 
 }  // namespace modelport::executorch

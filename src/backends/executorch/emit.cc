@@ -84,6 +84,7 @@ Method Emitter::run() {
   outputs();
   mutations();
   bounds_.throw_if_unbounded();
+  method_.assumed_bounds = bounds_.assumed();
   return std::move(method_);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -86,6 +87,7 @@ struct Method {
   std::vector<Instruction> instructions;
   std::vector<StateWrite> state_writes;
   std::uint64_t arena_bytes = 0;
+  std::map<std::string, std::int64_t> assumed_bounds;  // of sizes that data decides
 
   const Tensor& tensor(Index index) const {
     return std::get<Tensor>(values[static_cast<std::size_t>(index)]);

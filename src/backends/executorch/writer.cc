@@ -118,6 +118,18 @@ void refuse_names_taken_twice(const ExecutorchRequest& request) {
   }
 }
 
+MethodWritten report_of(const Method& method) {
+  MethodWritten report{.name = method.name,
+                       .arena_bytes = method.arena_bytes,
+                       .least_arena_bytes = least_arena_bytes(method),
+                       .instructions = method.instructions.size(),
+                       .assumed_bounds = method.assumed_bounds};
+  for (const Storage& storage : method.storages) {
+    if (storage.kind == Storage::Kind::state) report.state_bytes += storage.bytes;
+  }
+  return report;
+}
+
 std::vector<Method> methods_of(const ExecutorchRequest& request, ProgramData& data,
                                ExecutorchWritten& written) {
   const EmitOptions options{.external_constants = request.options.weights_beside,
@@ -127,14 +139,7 @@ std::vector<Method> methods_of(const ExecutorchRequest& request, ProgramData& da
   for (const MethodSource& source : request.methods) {
     Method& method = methods.emplace_back(emit(source, options, data));
     plan(method);
-    MethodWritten& report = written.methods.emplace_back();
-    report = {.name = method.name,
-              .arena_bytes = method.arena_bytes,
-              .least_arena_bytes = least_arena_bytes(method),
-              .instructions = method.instructions.size()};
-    for (const Storage& storage : method.storages) {
-      if (storage.kind == Storage::Kind::state) report.state_bytes += storage.bytes;
-    }
+    written.methods.push_back(report_of(method));
   }
   for (const ConstantMethod& constant : request.constant_methods)
     methods.push_back(method_of(constant, data));
@@ -197,6 +202,14 @@ signature::Limits limits_of(const MethodSource& source, bool with_checks) {
         {fmt::format("check.{}", i), assumption.what, place.where, place.module_path});
   }
   return limits;
+}
+
+MethodWritten measure(const MethodSource& source) {
+  std::vector<weights::ConversionLoss> losses;
+  ProgramData data(losses);
+  Method method = emit(source, {}, data);
+  plan(method);
+  return report_of(method);
 }
 
 ExecutorchWritten write_executorch(const ExecutorchRequest& request,

@@ -65,6 +65,7 @@ struct MethodWritten {
   std::uint64_t least_arena_bytes = 0;  // what is needed at once at the worst instruction
   std::uint64_t state_bytes = 0;
   std::size_t instructions = 0;
+  GivenBounds assumed_bounds = {};  // of sizes that data decides, where nothing says one
 };
 struct ExecutorchWritten {
   std::vector<std::filesystem::path> files;  // the program first
@@ -75,6 +76,9 @@ struct ExecutorchWritten {
 /// What a method is valid for: the graph's own limits, and the bounds that its memory is planned
 /// with. With `with_checks`, conditions on data are among its outputs.
 signature::Limits limits_of(const MethodSource& source, bool with_checks);
+
+/// What the method would take, with nothing written.
+MethodWritten measure(const MethodSource& source);
 
 /// Throws ExportError with everything that the format cannot hold; what is at `path` is then as it
 /// was. Same request, same bytes.
