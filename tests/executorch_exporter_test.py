@@ -109,6 +109,43 @@ def test_bounds_that_make_no_sense_are_refused(scorer: Any, dims: Any, said: str
     assert caught.value.code == "E0303"
 
 
+def test_bounds_that_nobody_asked_for_fall_until_the_memory_set_aside_is_small() -> None:
+    class Pairs(torch.nn.Module):
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return (input_ids[:, :, None] * input_ids[:, None, :]).relu()
+
+    inputs = {"input_ids": torch.ones(2, 5000)}
+    program = exported(Pairs().eval(), inputs, dynamic=True)
+    assert program.write_to_file(io.BytesIO()) is None
+    assert program.written["forward"]["arena_bytes"] > 512 << 20, "never below twice the example"
+    assert program.limits.ranges == {"batch": (1, 4), "seq": (1, 10000)}
+    assert all("more would set aside over 512 MiB" in note for note in program.notes)
+
+    inputs = {"input_ids": torch.ones(2, 50)}
+    small = exported(Pairs().eval(), inputs, dynamic=True, dims={"batch": (1, 4000)})
+    small.write_to_file(io.BytesIO())
+    assert small.limits.ranges["batch"] == (1, 4000) and 100 <= small.limits.ranges["seq"][1] < 256
+    assert small.written["forward"]["arena_bytes"] <= 512 << 20
+
+
+class Chosen(torch.nn.Module):
+    """As many rows as the number in it says."""
+
+    def forward(self, x: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+        return x[:1].expand(int(count), 2) * 2
+
+
+def test_a_size_that_data_decides_has_room_and_a_run_that_needs_more_fails() -> None:
+    x = torch.ones(1, 2)
+    program = exported(Chosen().eval(), {"x": x, "count": torch.tensor(3)})
+    (note,) = program.notes
+    assert "which data decides, is at most 16" in note
+    for count in (1, 3, 16):
+        torch.testing.assert_close(program(x=x, count=torch.tensor(count)), 2 * x.expand(count, 2))
+    with pytest.raises(modelport.ExportError):
+        program(x=x, count=torch.tensor(17))
+
+
 class Positions(torch.nn.Module):
     """How many rows the result has is a matter of the data."""
 

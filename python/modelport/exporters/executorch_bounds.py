@@ -11,7 +11,7 @@ from .onnx_names import AXES, axis_names
 # What a model with long positions is planned for where nobody says more: attention takes the square of it.
 _SEQUENCE = 2048
 # What a program may set aside where nobody asked for more. The runtime takes all of it when it loads the file.
-_ARENA_BYTES = 1 << 30
+_ARENA_BYTES = 512 << 20
 _OURS = {theirs: ours for ours, theirs in AXES.items()}
 
 
@@ -72,7 +72,7 @@ def within_memory(bounds: list[Bound], arena_of: Callable[[dict[str, int]], int]
             break
         at = room.index(max(room))
         least = max(2 * bounds[at].example, bounds[at].low, 1)
-        why = f"more would set aside over {_ARENA_BYTES >> 30} GiB"
+        why = f"more would set aside over {_ARENA_BYTES >> 20} MiB"
         bounds[at] = bounds[at]._replace(high=max(bounds[at].high // 2, least), why=why)
     return bounds
 
