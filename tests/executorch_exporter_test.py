@@ -146,6 +146,40 @@ def test_a_size_that_data_decides_has_room_and_a_run_that_needs_more_fails() -> 
         program(x=x, count=torch.tensor(17))
 
 
+class Filling(torch.nn.Module):
+    """Features of pictures go to the places of their tokens, as vision models do it."""
+
+    def forward(self, ids: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+        hidden = ids[..., None] * torch.ones(3)
+        hidden[ids == 7] = features
+        return hidden
+
+
+def test_rows_go_where_a_mask_is_true() -> None:
+    ids = torch.tensor([[1, 7, 7, 2], [7, 3, 4, 5]])
+    program = exported(Filling().eval(), {"ids": ids, "features": torch.rand(3, 3)}, dynamic=True)
+    longer, features = torch.cat([ids, ids.flip(0), ids]), torch.rand(9, 3)
+    wanted = Filling()(longer, features)
+    torch.testing.assert_close(program(ids=longer, features=features), wanted)
+
+
+class Ends(torch.nn.Module):
+    """Refuses rows with different numbers of end tokens, as classifiers of BART's kind do."""
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        ends = ids == 2
+        if len(torch.unique_consecutive(ends.sum(1))) > 1:
+            raise ValueError("every row must have as many")
+        return ends.float().cumsum(1)
+
+
+def test_a_model_that_counts_what_differs_runs_where_the_count_is_the_same() -> None:
+    ids = torch.tensor([[1, 2, 5], [2, 3, 4]])
+    program = exported(Ends().eval(), {"ids": ids}, dynamic=True)
+    torch.testing.assert_close(program(ids=ids.repeat(2, 1)), Ends()(ids.repeat(2, 1)))
+    refusal(program, ids=torch.tensor([[1, 2, 2], [2, 3, 4]]))
+
+
 class Positions(torch.nn.Module):
     """How many rows the result has is a matter of the data."""
 

@@ -240,6 +240,14 @@ RealRange detail::bounds(const Real& x, const Ranges& ranges, std::int64_t least
       if (!(a.lo >= 0)) return {-kInf, kInf};  // might be a NaN
       return {std::sqrt(a.lo), std::sqrt(a.hi)};
     }
+    case Op::pow: {
+      const RealRange base = operand(0), exponent = operand(1);
+      if (!(base.lo >= 0) || exponent.lo != exponent.hi || !(exponent.lo >= 0))
+        return {-kInf, kInf};
+      // Libraries round powers to one of the two nearest.
+      return {std::nextafter(std::pow(base.lo, exponent.lo), -kInf),
+              std::nextafter(std::pow(base.hi, exponent.lo), kInf)};
+    }
     default:
       return {-kInf, kInf};
   }

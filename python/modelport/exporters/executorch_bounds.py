@@ -93,10 +93,12 @@ def _default(row: Mapping[str, Any], max_seq_len: int | None, config: Any) -> tu
         if max_seq_len is not None:
             return max_seq_len, "max_seq_len"
         positions = _positions(config)
-        if positions is not None and positions <= _SEQUENCE:
+        if positions is not None and 2 * row["hint"] <= positions <= _SEQUENCE:
             return positions, "max_position_embeddings of the model"
-        if positions is not None:
+        if positions is not None and positions > _SEQUENCE:
             return _SEQUENCE, f"a default, of the {positions} positions that the model has"
+        if 4 * row["hint"] < _SEQUENCE:
+            return _SEQUENCE, "a default"
     return 1 << (4 * max(row["hint"], 1) - 1).bit_length(), f"four times the example's {row['hint']}, rounded up"
 
 
@@ -114,7 +116,10 @@ def _positions(config: Any) -> int | None:
                 if isinstance(part.get(name), int):
                     return part[name]
         return None
-    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    try:
+        text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    except ValueError:  # it has several
+        return None
     found = getattr(text, "max_position_embeddings", None)
     return found if isinstance(found, int) and found > 0 else None
 

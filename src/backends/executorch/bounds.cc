@@ -11,6 +11,12 @@ namespace {
 // An expression of an axis without a bound can have one that says nothing, such as 2^63 / 4.
 constexpr std::int64_t kMeaningless = std::int64_t{1} << 40;
 
+/// Room for some times what the example had.
+std::int64_t room_for(std::int64_t example) {
+  const auto some = static_cast<std::uint64_t>(std::clamp<std::int64_t>(example, 4, INT32_MAX));
+  return static_cast<std::int64_t>(std::bit_ceil(4 * some));
+}
+
 }  // namespace
 
 Bounds::Bounds(const ir::Graph& graph, const GivenBounds& given) : graph_(graph) {
@@ -62,6 +68,7 @@ std::int64_t Bounds::largest(const shape::Int& size, ir::PlaceId place) {
                                            std::max<std::int64_t>(found->second.lo, 1))}});
     return 1;
   }
+  if (const std::int64_t bound = assumed_for(size)) return bound;
   if (reported_.try_emplace(shape::print(size), true).second)
     missing_.add({.code = Code::bad_dynamic_shapes,
                   .what = fmt::format("executorch needs a bound for size {}", shape::print(size)),
@@ -73,11 +80,29 @@ bool Bounds::assume_a_bound(const std::string& symbol) {
   const auto is_it = [&](const shape::Dim& dim) { return dim.name == symbol && dim.from_data; };
   const auto dim = std::ranges::find_if(graph_.dims, is_it);
   if (dim == graph_.dims.end()) return false;
-  const auto hint = static_cast<std::uint64_t>(std::clamp<std::int64_t>(dim->hint, 4, INT32_MAX));
-  const auto bound = static_cast<std::int64_t>(std::bit_ceil(4 * hint));
+  const std::int64_t bound = room_for(dim->hint);
   ranges_[symbol].hi = bound;
   assumed_[symbol] = bound;
   return true;
+}
+
+/// Of a difference, say, that nothing bounds although its parts have bounds; 0 where data has no
+/// part in it.
+std::int64_t Bounds::assumed_for(const shape::Int& size) {
+  shape::Bindings hints;
+  std::set<std::string, std::less<>> from_data;
+  for (const shape::Dim& dim : graph_.dims) {
+    hints.emplace(dim.name, dim.hint);
+    if (dim.from_data) from_data.insert(dim.name);
+  }
+  std::set<std::string, std::less<>> symbols;
+  shape::collect_symbols(size, symbols);
+  const auto is_known = [&](const std::string& symbol) { return hints.contains(symbol); };
+  const auto is_data = [&](const std::string& symbol) { return from_data.contains(symbol); };
+  if (!std::ranges::all_of(symbols, is_known) || std::ranges::none_of(symbols, is_data)) return 0;
+  const std::int64_t bound = room_for(shape::evaluate(size, hints));
+  assumed_[shape::print(size)] = bound;
+  return bound;
 }
 
 }  // namespace modelport::executorch

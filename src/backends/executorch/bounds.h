@@ -34,6 +34,7 @@ class Bounds {
  private:
   std::int64_t largest(const shape::Int& size, ir::PlaceId place);
   bool assume_a_bound(const std::string& symbol);
+  std::int64_t assumed_for(const shape::Int& size);
 
   const ir::Graph& graph_;
   shape::Ranges ranges_;

@@ -35,6 +35,8 @@ Value max_unpool(emit::Emitter& e);
 // Interpolation.
 Value affine_grid(emit::Emitter& e);
 Value grid_sampler(emit::Emitter& e);
+/// For pictures and volumes of any size; not with cubic interpolation.
+Value grid_sampler_by_gathering(emit::Emitter& e);
 Value upsample_bicubic(emit::Emitter& e);
 Value upsample_by_picking(emit::Emitter& e);
 Value upsample_linear(emit::Emitter& e);

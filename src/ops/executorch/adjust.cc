@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/decompositions/neural.h"
 #include "ops/decompositions/pieces.h"
 
 namespace modelport::ops::executorch {
@@ -9,9 +10,13 @@ using emit::Operand;
 
 namespace {
 
+bool has_fixed_sizes(Lower& l) {
+  return std::ranges::all_of(l.result().shape,
+                             [](const Int& size) { return size.constant().has_value(); });
+}
+
 Values for_fixed_sizes(Lower& l, std::string_view kernel) {
-  if (!std::ranges::all_of(l.result().shape,
-                           [](const Int& size) { return size.constant().has_value(); }))
+  if (!has_fixed_sizes(l))
     l.refuse("the runtime's kernel takes fixed sizes only, for instance with static shapes");
   return l.kernel_with_own_operands(kernel);
 }
@@ -41,7 +46,10 @@ Values in_one_type(Lower& l, std::string_view kernel) {
 
 }  // namespace
 
-Values grid_sampler_2d(Lower& l) { return for_fixed_sizes(l, "aten::grid_sampler_2d.out"); }
+Values grid_sampler_2d(Lower& l) {
+  if (!has_fixed_sizes(l)) return {parts::grid_sampler_by_gathering(l)};
+  return l.kernel_with_own_operands("aten::grid_sampler_2d.out");
+}
 
 Values upsample_bilinear2d_aa(Lower& l) {
   return for_fixed_sizes(l, "aten::_upsample_bilinear2d_aa.out");

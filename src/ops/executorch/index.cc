@@ -53,15 +53,14 @@ std::size_t last_index_axis(Lower& l, const Values& indices) {
   return (runs == 1 ? first : 0) + static_cast<std::size_t>(std::max<std::int64_t>(rank, 1)) - 1;
 }
 
-/// Indices as the kernels take them: no masks, 64 bits.
-Values plain_indices(Lower& l, const Values& indices, const Shape& like) {
-  const std::size_t axis = last_index_axis(l, indices);
+/// Indices as the kernels take them: no masks, 64 bits. Masks have `count` true elements.
+Values plain_indices(Lower& l, const Values& indices, const Int& count) {
   Values plain;
   for (const Value x : indices) {
     if (x == kNoValue) {
       plain.push_back(x);
     } else if (is_mask(l, x)) {
-      for (const Value column : places_of(l, x, like[axis])) plain.push_back(column);
+      for (const Value column : places_of(l, x, count)) plain.push_back(column);
     } else {
       plain.push_back(parts::cast(l, x, Dtype::i64));
     }
@@ -86,48 +85,61 @@ Value only_mask(Lower& l, const Values& indices, std::int64_t rank) {
   return parts::viewed(l, mask, shape);
 }
 
+std::int64_t rank_of_masks(Lower& l, const Values& indices) {
+  std::int64_t rank = 0;
+  for (const Value i : indices) rank += is_mask(l, i) ? l.rank(i) : 0;
+  return rank;
+}
+
+/// The axis of the values that has one for each place; negative where they have none.
+std::int64_t axis_of_places(Lower& l, const Values& indices, const Shape& values) {
+  const auto axis = static_cast<std::int64_t>(last_index_axis(l, indices));
+  const std::int64_t behind = l.rank(l.tensor("self")) - rank_of_masks(l, indices) - axis;
+  return static_cast<std::int64_t>(values.size()) - 1 - behind;
+}
+
+/// The same value for all places of a mask: nobody has to know where they are.
+Value put_where_true(Lower& l, const Values& indices, Value values, std::int64_t own) {
+  const Value x = l.tensor("self");
+  const Value mask = only_mask(l, indices, l.rank(x));
+  if (mask == kNoValue) l.refuse("a mask beside other indices, and one value for all its places");
+  if (own >= 0) {  // the mask's axes stand where that of the places was
+    Shape spread = l.shape(values);
+    const auto more = static_cast<std::size_t>(rank_of_masks(l, indices) - 1);
+    spread.insert(spread.begin() + own, more, Int(1));
+    values = parts::viewed(l, values, spread);
+  }
+  if (l.call().flag("accumulate")) values = parts::add(l, x, values);
+  return parts::where(l, mask, values, x);
+}
+
 }  // namespace
 
 Values index(Lower& l) {
   const Value x = l.tensor("self");
   if (is_complex(l.dtype(x))) l.refuse("no rule for complex numbers");
-  const Values indices = plain_indices(l, l.ins("indices"), l.result().shape);
+  const Int count = l.result().shape[last_index_axis(l, l.ins("indices"))];
+  const Values indices = plain_indices(l, l.ins("indices"), count);
   return l.kernel("aten::index.Tensor_out", {{"self", {x}}, {"indices", tensor_list(indices)}});
 }
 
 Values index_put(Lower& l) {
   const Value x = l.tensor("self");
-  const Dtype dtype = l.dtype(x);
-  if (is_complex(dtype)) l.refuse("no rule for complex numbers");
+  if (is_complex(l.dtype(x))) l.refuse("no rule for complex numbers");
   const Values indices = l.ins("indices");
-  Value values = parts::cast(l, l.tensor("values"), dtype);
-  const bool accumulate = l.call().flag("accumulate");
-  const bool masked = std::ranges::any_of(indices, [&](Value i) { return is_mask(l, i); });
-  if (masked) {
-    const Value mask = only_mask(l, indices, l.rank(x));
-    const std::size_t axis = last_index_axis(l, indices);
-    std::int64_t mask_rank = 0;
-    for (const Value i : indices) mask_rank += is_mask(l, i) ? l.rank(i) : 0;
-    // The axis of the places, counted from the end.
-    const std::int64_t behind = l.rank(x) - mask_rank - static_cast<std::int64_t>(axis);
-    const Shape given = l.shape(values);
-    const std::int64_t own = static_cast<std::int64_t>(given.size()) - 1 - behind;
-    const bool single = own < 0 || given[static_cast<std::size_t>(own)] == Int(1);
-    if (mask == kNoValue || !single)
-      l.refuse("a mask that says where to put as many values as it has true elements");
-    if (own >= 0) {  // the mask's axes stand where that of the places was
-      Shape spread = given;
-      spread.insert(spread.begin() + own, static_cast<std::size_t>(mask_rank - 1), Int(1));
-      values = parts::viewed(l, values, spread);
-    }
-    if (accumulate) values = parts::add(l, x, values);
-    return {parts::where(l, mask, values, x)};
+  const Value values = parts::cast(l, l.tensor("values"), l.dtype(x));
+  Int count = 1;
+  if (std::ranges::any_of(indices, [&](Value i) { return is_mask(l, i); })) {
+    const std::int64_t own = axis_of_places(l, indices, l.shape(values));
+    const bool single = own < 0 || l.shape(values)[static_cast<std::size_t>(own)] == Int(1);
+    if (single) return {put_where_true(l, indices, values, own)};
+    count = l.shape(values)[static_cast<std::size_t>(own)];
   }
   return l.kernel("aten::index_put.out",
                   {{"self", {x}},
-                   {"indices", tensor_list(plain_indices(l, indices, l.result().shape))},
+                   {"indices", tensor_list(plain_indices(l, indices, count))},
                    {"values", {values}},
-                   {"accumulate", {accumulate}}});
+                   {"accumulate", {l.call().flag("accumulate")}}});
 }
 
 Values nonzero_columns(Lower& l) {

@@ -5,6 +5,7 @@
 #include "ops/decompositions/indexing.h"
 #include "ops/executorch/adjust.h"
 #include "ops/executorch/index.h"
+#include "ops/executorch/unique.h"
 #include "ops/onnx/count.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
@@ -100,14 +101,14 @@ constexpr std::array kCountedOps{
         .schema = "(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
         .infer = unique_inverse,
         .onnx = custom(onnx::unique),
-        .executorch = refuse("the runtime has no kernel for elements that differ"),
+        .executorch = custom(executorch::unique),
         .samples = "i64<4>[a, b]; i64<4>[a], True, True"},
     OpDef{.name = "aten._unique2",
           .schema = "(Tensor self, bool sorted=True, bool return_inverse=False, bool "
                     "return_counts=False) -> (Tensor, Tensor, Tensor)",
           .infer = unique,
           .onnx = custom(onnx::unique),
-          .executorch = refuse("the runtime has no kernel for elements that differ"),
+          .executorch = custom(executorch::unique),
           .samples = "i64<4>[a, b]; i64<4>[a], True, True; i64<4>[a, b], True, False, True; "
                      "f32[a], True, True; bool[a, b], True, True, True; i32<4>[a, b], True, True, "
                      "True; f64[a], False, True, True"},
@@ -160,7 +161,7 @@ constexpr std::array kCountedOps{
                     "dim=None) -> (Tensor, Tensor, Tensor)",
           .infer = unique_dim,
           .onnx = custom(onnx::unique_consecutive),
-          .executorch = refuse("the runtime has no kernel for elements that differ"),
+          .executorch = custom(executorch::unique_consecutive),
           .samples =
               "i64<4>[a, b]; i64<4>[a], True, True; i64<2>[a, b], True, True, 1; f32[a, b, 2], "
               "True, True, 1; bool[a], True, True; i64<2>[0], True, True; i64<2>[1], True, True"},
@@ -177,7 +178,7 @@ constexpr std::array kCountedOps{
                     "-> (Tensor, Tensor, Tensor)",
           .infer = unique_dim_all,
           .onnx = custom(onnx::unique_consecutive),
-          .executorch = refuse("the runtime has no kernel for elements that differ"),
+          .executorch = custom(executorch::unique_consecutive),
           .samples = "i64<2>[a, b], 0; i64<2>[a, b], -1, True, True; bool[a, 1], 0, True, True"},
     OpDef{.name = "aten.where",
           .schema = "(Tensor condition) -> Tensor[]",

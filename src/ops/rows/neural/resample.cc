@@ -205,7 +205,7 @@ constexpr std::array kResampleOps{
                     "align_corners) -> Tensor",
           .infer = grid_sampler,
           .onnx = custom(onnx::grid_sampler),
-          .executorch = refuse("the runtime has no kernel that samples volumes"),
+          .executorch = decompose(parts::grid_sampler_by_gathering),
           .samples = "f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 0, 0, False; f32[a, 3, b, 5, 2], "
                      "f32[a, 2, b, 3, 3], 1, 1, True; f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 0, "
                      "2, False; f32[a, 3, 4, 5, 2], f32[a, b, c, 2, 3], 1, 2, True; f32[a, 3, 4, "
