@@ -78,6 +78,29 @@ def test_rows_counted_from_the_end_by_a_number_from_data_are_none_or_all_at_zero
     right_or_refused(last_rows, captured, torch.tensor([0, 0, 0]))
 
 
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x, x]) if x.shape[0] > 1 else x.repeat(2, 1)
+
+
+def flag_from_data_beside_a_row_alone(x: torch.Tensor) -> torch.Tensor:
+    some = (x > 0).any().item()
+    return twice(x) * 2 if some else x - 1
+
+
+def number_from_data_beside_a_row_alone(x: torch.Tensor) -> torch.Tensor:
+    largest = x.max().item()
+    return twice(x) * 2 if largest > 0.5 else x - 1
+
+
+@pytest.mark.parametrize("model", [flag_from_data_beside_a_row_alone, number_from_data_beside_a_row_alone])
+def test_a_trial_keeps_branches_on_bools_and_floats_of_the_data(model: Any) -> None:
+    captured = modelport.capture(model, (torch.randn(2, 7).abs() + 0.6,), dynamic_shapes={"x": {0: "b", 1: "s"}})
+    assert right_or_refused(model, captured, torch.randn(1, 7).abs() + 0.6)
+    assert right_or_refused(model, captured, torch.randn(3, 4).abs() + 0.6)
+    for rows in (1, 2, 3):
+        assert not right_or_refused(model, captured, -torch.randn(rows, 5).abs())
+
+
 # --- conditions between sizes ---------------------------------------------------------------------------------------
 
 
