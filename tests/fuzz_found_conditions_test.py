@@ -184,6 +184,55 @@ def test_a_size_of_nothing_is_refused_by_torch_as_well(tmp_path: Path) -> None:
         loaded(x=torch.ones(0, 2))
 
 
+# --- memory that is shared at some sizes ----------------------------------------------------------------------------
+
+
+def copied_before_a_write(x: torch.Tensor) -> torch.Tensor:
+    x = x.clone()
+    before = x.transpose(0, 1).reshape(-1)
+    x += 1
+    return before * 2
+
+
+def copy_that_is_written(x: torch.Tensor) -> torch.Tensor:
+    x = x.clone()
+    x.transpose(0, 1).contiguous().mul_(3)
+    return x - 1
+
+
+def some_columns_before_a_write(x: torch.Tensor) -> torch.Tensor:
+    x = x.clone()
+    before = x[:, :4].flatten()
+    x += 1
+    return before * 2
+
+
+@pytest.mark.parametrize("model", [copied_before_a_write, copy_that_is_written, some_columns_before_a_write])
+@pytest.mark.parametrize("size", [(3, 5), (1, 5), (4, 1), (1, 1), (3, 4), (3, 2)])
+def test_a_reshape_that_copies_at_some_sizes_only_is_not_taken_for_a_copy(model: Any, size: tuple[int, int]) -> None:
+    captured = modelport.capture(model, (torch.randn(3, 6),), dynamic=True)
+    assert right_or_refused(model, captured, torch.randn(size)) or size != (3, 5)
+
+
+@pytest.mark.parametrize("model", [copied_before_a_write, copy_that_is_written, some_columns_before_a_write])
+def test_a_reshape_that_copies_at_some_sizes_only_is_not_taken_for_a_view(model: Any) -> None:
+    with pytest.raises(modelport.ExportError, match="E0302.*needs it to be 1"):
+        modelport.capture(model, (torch.randn(1, 5),), dynamic_shapes={"x": {0: "b", 1: "s"}})
+
+
+def rows_in_place(x: torch.Tensor) -> torch.Tensor:
+    y = x.transpose(0, 1).reshape(-1)
+    y += 1  # of `x` at some sizes, which nobody reads again
+    return y * 2
+
+
+@pytest.mark.parametrize("size", [(3, 5), (1, 5), (4, 1)])
+def test_what_is_shared_is_no_condition_where_nobody_sees_the_write(size: tuple[int, int]) -> None:
+    captured = modelport.capture(rows_in_place, (torch.randn(3, 6),), dynamic=True)
+    x = torch.randn(size)
+    assert torch.equal(captured.run(x.clone()), rows_in_place(x.clone()))
+
+
 # --- what a model keeps from call to call ---------------------------------------------------------------------------
 
 
