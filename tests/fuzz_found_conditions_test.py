@@ -78,6 +78,29 @@ def test_rows_counted_from_the_end_by_a_number_from_data_are_none_or_all_at_zero
     right_or_refused(last_rows, captured, torch.tensor([0, 0, 0]))
 
 
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([x, x]) if x.shape[0] > 1 else x.repeat(2, 1)
+
+
+def flag_from_data_beside_a_row_alone(x: torch.Tensor) -> torch.Tensor:
+    some = (x > 0).any().item()
+    return twice(x) * 2 if some else x - 1
+
+
+def number_from_data_beside_a_row_alone(x: torch.Tensor) -> torch.Tensor:
+    largest = x.max().item()
+    return twice(x) * 2 if largest > 0.5 else x - 1
+
+
+@pytest.mark.parametrize("model", [flag_from_data_beside_a_row_alone, number_from_data_beside_a_row_alone])
+def test_a_trial_keeps_branches_on_bools_and_floats_of_the_data(model: Any) -> None:
+    captured = modelport.capture(model, (torch.randn(2, 7).abs() + 0.6,), dynamic_shapes={"x": {0: "b", 1: "s"}})
+    assert right_or_refused(model, captured, torch.randn(1, 7).abs() + 0.6)
+    assert right_or_refused(model, captured, torch.randn(3, 4).abs() + 0.6)
+    for rows in (1, 2, 3):
+        assert not right_or_refused(model, captured, -torch.randn(rows, 5).abs())
+
+
 # --- conditions between sizes ---------------------------------------------------------------------------------------
 
 
@@ -159,6 +182,55 @@ def test_a_size_of_nothing_is_refused_by_torch_as_well(tmp_path: Path) -> None:
     assert torch.equal(loaded(x=torch.ones(5, 2)), torch.full((5, 2), 2.0))
     with pytest.raises(RuntimeError, match="Guard failed: n >= 1"):
         loaded(x=torch.ones(0, 2))
+
+
+# --- memory that is shared at some sizes ----------------------------------------------------------------------------
+
+
+def copied_before_a_write(x: torch.Tensor) -> torch.Tensor:
+    x = x.clone()
+    before = x.transpose(0, 1).reshape(-1)
+    x += 1
+    return before * 2
+
+
+def copy_that_is_written(x: torch.Tensor) -> torch.Tensor:
+    x = x.clone()
+    x.transpose(0, 1).contiguous().mul_(3)
+    return x - 1
+
+
+def some_columns_before_a_write(x: torch.Tensor) -> torch.Tensor:
+    x = x.clone()
+    before = x[:, :4].flatten()
+    x += 1
+    return before * 2
+
+
+@pytest.mark.parametrize("model", [copied_before_a_write, copy_that_is_written, some_columns_before_a_write])
+@pytest.mark.parametrize("size", [(3, 5), (1, 5), (4, 1), (1, 1), (3, 4), (3, 2)])
+def test_a_reshape_that_copies_at_some_sizes_only_is_not_taken_for_a_copy(model: Any, size: tuple[int, int]) -> None:
+    captured = modelport.capture(model, (torch.randn(3, 6),), dynamic=True)
+    assert right_or_refused(model, captured, torch.randn(size)) or size != (3, 5)
+
+
+@pytest.mark.parametrize("model", [copied_before_a_write, copy_that_is_written, some_columns_before_a_write])
+def test_a_reshape_that_copies_at_some_sizes_only_is_not_taken_for_a_view(model: Any) -> None:
+    with pytest.raises(modelport.ExportError, match="E0302.*needs it to be 1"):
+        modelport.capture(model, (torch.randn(1, 5),), dynamic_shapes={"x": {0: "b", 1: "s"}})
+
+
+def rows_in_place(x: torch.Tensor) -> torch.Tensor:
+    y = x.transpose(0, 1).reshape(-1)
+    y += 1  # of `x` at some sizes, which nobody reads again
+    return y * 2
+
+
+@pytest.mark.parametrize("size", [(3, 5), (1, 5), (4, 1)])
+def test_what_is_shared_is_no_condition_where_nobody_sees_the_write(size: tuple[int, int]) -> None:
+    captured = modelport.capture(rows_in_place, (torch.randn(3, 6),), dynamic=True)
+    x = torch.randn(size)
+    assert torch.equal(captured.run(x.clone()), rows_in_place(x.clone()))
 
 
 # --- what a model keeps from call to call ---------------------------------------------------------------------------

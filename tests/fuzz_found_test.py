@@ -143,3 +143,32 @@ def test_divmod_of_a_size_stays_open(tmp_path: Path) -> None:
 
     captured = modelport.capture(function, (torch.ones(8),), dynamic=True)
     same_everywhere(function, captured, {"x": torch.ones(4)}, tmp_path)
+
+
+# --- products and divisions of nothing ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layer", [torch.nn.Linear(0, 3), torch.nn.Linear(0, 0, bias=False), torch.nn.Linear(4, 0)])
+@pytest.mark.parametrize("rows", [(2,), (2, 3)])
+def test_a_layer_of_size_0_is_loaded_by_onnxruntime(layer: torch.nn.Linear, rows: tuple[int, ...]) -> None:
+    x = torch.randn(*rows, layer.in_features)
+    captured = modelport.capture(layer.eval(), (x,), dynamic_shapes={"input": {0: "b"}})
+    got = modelport.OnnxProgram(captured, modelport.OnnxConfig(), 23)(input=x)[0]
+    assert torch.equal(got, layer(x))
+
+
+def some_rows_times_a_vector(x: torch.Tensor) -> torch.Tensor:
+    rows = x.repeat(int((x > 0).sum().item()), 1)
+    return rows @ x
+
+
+def test_no_rows_times_a_vector_are_no_numbers(tmp_path: Path) -> None:
+    captured = modelport.capture(some_rows_times_a_vector, (torch.ones(4),))
+    for inputs in ({"x": torch.tensor([1.0, 2, -3, 4])}, {"x": -torch.ones(4)}):
+        same_everywhere(some_rows_times_a_vector, captured, inputs, tmp_path)
+
+
+def test_integers_divided_by_the_number_zero_are_refused_by_onnx() -> None:
+    captured = modelport.capture(lambda x: x[:0].long() % 0, (torch.ones(4),))
+    with pytest.raises(modelport.ExportError, match="integers are divided by the number zero"):
+        modelport.OnnxProgram(captured, modelport.OnnxConfig(), 23)

@@ -169,6 +169,19 @@ def test_a_mask_that_leaves_the_past_out_is_refused(llama: Any) -> None:
     assert "covers 2 tokens; there are 5 before and 2 new ones" in text
 
 
+def test_a_tensor_that_changes_the_model_and_no_file_takes_is_refused_by_generate_and_by_a_call(exported: Any) -> None:
+    model, folder = exported("gpt2")
+    loaded, given = modelport.load(folder, threads=1), prompt(2, 5)
+    kinds = torch.ones_like(given["input_ids"])
+    assert model(**given, token_type_ids=kinds).logits.ne(model(**given).logits).any()
+    for call in (loaded.generate, loaded):
+        text = refused(lambda call=call: call(**given, token_type_ids=kinds))
+        assert "E0301" in text and "take no token_type_ids: the model was exported without it" in text
+        assert "leave token_type_ids out" in text
+    assert "take no inputs_embeds" in refused(lambda: loaded.generate(**given, inputs_embeds=torch.zeros(2, 5, 32)))
+    assert "did you mean attention_mask=...?" in refused(lambda: loaded(**given, atention_mask=1 - kinds))
+
+
 def test_a_prompt_longer_than_the_context_is_refused(llama: Any) -> None:
     text = refused(lambda: llama[1].generate(**prompt(1, 129), max_new_tokens=4))
     assert "has 129 tokens, and the model reads at most 128" in text

@@ -132,6 +132,17 @@ def test_a_prompt_without_pictures_is_read_by_the_same_files() -> None:
         assert torch.equal(both.loaded.generate(**text, **SETTINGS), both.model.generate(**text, **SETTINGS))
 
 
+def test_what_only_python_code_reads_is_taken_and_what_nobody_reads_is_refused() -> None:
+    both = exported("qwen2_vl")
+    given = first_row(generate_inputs(both.row))
+    read_by_code = {"image_grid_thw", "mm_token_type_ids"}
+    assert read_by_code <= {*given}
+    both.loaded.generate(**given, **SETTINGS)
+    for name in ("pixel_value", "pixel_values_videos"):
+        with pytest.raises(ExportError, match=f"take no {name}: the model was exported without it"):
+            both.loaded.generate(**given, **{name: given["pixel_values"]}, **SETTINGS)
+
+
 def test_prompts_have_any_number_of_images_of_any_size() -> None:
     both = exported("qwen2_vl")
     grids = torch.tensor([[1, 8, 4], [1, 2, 6], [1, 4, 4]])

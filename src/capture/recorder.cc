@@ -221,13 +221,48 @@ void Recorder::record() {
   push_results(std::move(outputs));
 }
 
+std::shared_ptr<const CopiedWhere> Recorder::copied_where(const Trace& from, bool copied) const {
+  using shape::Bool;
+  using shape::Compare;
+  const auto where = std::make_shared<CopiedWhere>();
+  bool dense = true;  // at all sizes
+  for (const ViewStep* step = from.view.get(); step != nullptr; step = step->before.get()) {
+    const ops::OpDef* row = ops::find_op(step->op);
+    dense = dense && row != nullptr && row->put_back.how == ops::PutBack::How::reshape;
+    const auto& to = std::get<ir::TensorType>(step->results[step->result]).shape;
+    if (!copied || to.size() != step->from.shape.size()) continue;
+    for (std::size_t axis = 0; axis < to.size(); ++axis) {  // a slice may be the whole elsewhere
+      const Bool cut = Bool::compare(Compare::ne, to[axis], step->from.shape[axis]);
+      if (!cut.constant() && session_.dims().hint(cut)) where->push_back(cut);
+    }
+  }
+  if (!copied && dense) return nullptr;
+  for (const shape::Int& size : session_.graph().value(from.value).tensor().shape) {
+    if (!size.is_constant()) where->push_back(Bool::compare(Compare::ge, size, 2));
+  }
+  return where->empty() ? nullptr : where;
+}
+
+at::Tensor Recorder::wrap_own(const at::Tensor& result, ir::ValueId value) {
+  const at::Tensor wrapped = session_.wrap(result, value);
+  if (!ops::may_share_memory(facts_.name) || operands_.empty() || !operands_[0].isTensor())
+    return wrapped;
+  const std::optional<Trace> from = session_.trace_of(operands_[0].toTensor());
+  const auto where = from ? copied_where(*from, true) : nullptr;
+  if (where == nullptr) return wrapped;
+  const std::shared_ptr<Memory>& own = as_traced(wrapped)->trace().memory;
+  own->copies.push_back({from->memory, where});
+  from->memory->copies.push_back({own, where});
+  return wrapped;
+}
+
 at::Tensor Recorder::wrap_result(const std::vector<ir::NamedArg>& args,
                                  const std::vector<c10::IValue>& real, ir::NodeId node,
                                  std::size_t index, const at::Tensor& result) {
   if (!result.defined()) return result;
   const std::vector<ir::ValueId> values = session_.graph().node(node).results;
   const auto viewed = viewed_operand(real, result);
-  if (!viewed || result.is_conj()) return session_.wrap(result, values[index]);
+  if (!viewed || result.is_conj()) return wrap_own(result, values[index]);
   const std::optional<Trace> from = session_.trace_of(tensor_operand(*viewed));
   if (!from) return session_.wrap(result, values[index]);
   auto step = std::make_shared<ViewStep>();
@@ -241,6 +276,10 @@ at::Tensor Recorder::wrap_result(const std::vector<ir::NamedArg>& args,
     step->results.push_back(session_.graph().value(value).type);
   step->result = index;
   step->from = session_.graph().value(from->value).tensor();
+  // torch's own view operators have kernels; what copies where it must calls them, or `clone`.
+  const bool may_copy = op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if (may_copy && facts_.row != nullptr && facts_.row->put_back.how == ops::PutBack::How::reshape)
+    step->copied_where = copied_where(*from, false);
   return session_.wrap(result, Trace{from->memory, step, from->memory->version, values[index]});
 }
 

@@ -46,6 +46,11 @@ class Recorder {
   at::Tensor wrap_result(const std::vector<ir::NamedArg>& args,
                          const std::vector<c10::IValue>& real, ir::NodeId node, std::size_t index,
                          const at::Tensor& result);
+  /// Where a result of this operand is a copy, or a view, as in this run (`copied`); null where it
+  /// cannot be otherwise.
+  std::shared_ptr<const CopiedWhere> copied_where(const Trace& from, bool copied) const;
+  /// A result with memory of its own, which may be the operand's at other sizes.
+  at::Tensor wrap_own(const at::Tensor& result, ir::ValueId value);
   /// The operand that the result is, or looks at: its index; nothing where the result has memory of
   /// its own.
   std::optional<std::size_t> viewed_operand(const std::vector<c10::IValue>& real,

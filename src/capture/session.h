@@ -116,6 +116,9 @@ class Session : public std::enable_shared_from_this<Session> {
     std::size_t slot;  // in weight_tensors_
   };
   Owner* owner_of(const at::Tensor& plain);
+  /// Whether a tensor shares memory with another is part of what the program is valid for once a
+  /// write made a difference of it.
+  void ask_what_is_shared(const Trace& trace);
   std::optional<Trace> strided_view(const Owner& owner, const at::Tensor& plain);
   ir::ValueId constant_for(const at::Tensor& plain);
   void assume_numbers();

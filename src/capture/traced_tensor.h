@@ -14,6 +14,10 @@ namespace modelport::capture {
 
 class Session;
 
+/// Conditions on sizes under which a result is a copy. `reshape` and `contiguous` copy where the
+/// layout in memory forces them to, and an axis of size one forces nobody.
+using CopiedWhere = std::vector<shape::Bool>;
+
 /// Memory that one or more tensors look at. A write through any of them makes a new version of the
 /// base value.
 struct Memory {
@@ -21,17 +25,29 @@ struct Memory {
   std::uint32_t version = 0;
   bool lost_data =
       false;  // weightless: something unknown was written, the real bytes mean nothing any more
+
+  /// Memories that are copies of this one, or that this one is a copy of, at the example's sizes.
+  struct Copy {
+    std::weak_ptr<Memory> other;
+    std::shared_ptr<const CopiedWhere> where;
+  };
+  std::vector<Copy> copies;
+  /// A copy was written to: whoever reads this memory relies on its being a copy.
+  std::vector<std::shared_ptr<const CopiedWhere>> asked_when_read;
+  /// The same of a write through a view that is a copy at other sizes, for those who see it.
+  std::vector<std::shared_ptr<const CopiedWhere>> asked_when_stale;
 };
 
 /// How a tensor looks at its memory: the last view operator, and the ones before it.
 struct ViewStep {
   std::shared_ptr<const ViewStep> before;  // null: applied to the base
   std::string op;
-  std::string self_name;           // the argument that is viewed
-  std::vector<ir::NamedArg> args;  // the others
-  std::vector<ir::Type> results;   // of the operator; lists have several
-  std::size_t result = 0;          // which of them
-  ir::TensorType from;             // type of what is viewed
+  std::string self_name;                            // the argument that is viewed
+  std::vector<ir::NamedArg> args;                   // the others
+  std::vector<ir::Type> results;                    // of the operator; lists have several
+  std::size_t result = 0;                           // which of them
+  ir::TensorType from;                              // type of what is viewed
+  std::shared_ptr<const CopiedWhere> copied_where;  // null: a view at all sizes
 };
 
 struct Trace {

@@ -2,6 +2,7 @@
 // operators on the memory's newest base; a write through a view rebuilds the base from the inside
 // out.
 #include <algorithm>
+#include <utility>
 
 #include "capture/session.h"
 #include "ops/table/names.h"
@@ -161,7 +162,23 @@ ir::ValueId replay(Session& session, const ViewStep& step, ir::ValueId from) {
 
 }  // namespace
 
+void Session::ask_what_is_shared(const Trace& trace) {
+  Memory& memory = *trace.memory;
+  std::vector<std::shared_ptr<const CopiedWhere>> asked = std::exchange(memory.asked_when_read, {});
+  if (trace.version != memory.version) {
+    const auto stale = std::exchange(memory.asked_when_stale, {});
+    asked.insert(asked.end(), stale.begin(), stale.end());
+    for (const ViewStep* step = trace.view.get(); step != nullptr; step = step->before.get())
+      asked.push_back(step->copied_where);
+  }
+  for (const std::shared_ptr<const CopiedWhere>& where : asked) {
+    if (where == nullptr) continue;
+    for (const shape::Bool& condition : *where) settle(condition);
+  }
+}
+
 ir::ValueId Session::current_value(Trace& trace) {
+  ask_what_is_shared(trace);
   if (trace.version == trace.memory->version) return trace.value;
   ir::ValueId value = trace.memory->base;
   for (const ViewStep* step : steps_from_base(trace.view)) value = replay(*this, *step, value);
@@ -183,6 +200,12 @@ void Session::write(const at::Tensor& tensor, ir::ValueId value) {
     rebuilt = WriteBack(*this, *steps[i], parents[i], rebuilt).run();
   trace.memory->base = rebuilt;
   ++trace.memory->version;
+  for (const Memory::Copy& copy : trace.memory->copies) {
+    if (const auto other = copy.other.lock()) other->asked_when_read.push_back(copy.where);
+  }
+  for (const ViewStep* step : steps) {
+    if (step->copied_where != nullptr) trace.memory->asked_when_stale.push_back(step->copied_where);
+  }
   if (TracedTensor* traced = as_traced(tensor)) {
     traced->trace().value = value;
     traced->trace().version = trace.memory->version;

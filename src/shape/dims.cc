@@ -117,8 +117,10 @@ const Dim* Dims::find(std::string_view name) const {
 }
 
 bool Dims::depends_on_data(const Bool& condition) const {
+  const Bool known = simplify(condition);
+  if (reads_data(known)) return true;
   std::set<std::string, std::less<>> symbols;
-  collect_symbols(simplify(condition), symbols);
+  collect_symbols(known, symbols);
   return std::ranges::any_of(symbols, [&](const std::string& name) {
     const Dim* known = find(name);
     return known == nullptr || known->from_data;

@@ -81,6 +81,9 @@ Int from_terms(std::vector<Term> terms, std::int64_t constant);
 Extent extent_of(const Real::Node& node);
 Extent extent_of(const Bool::Node& node);
 
+/// Whether floats or bools have a part in it: they are read from data, and no symbols.
+bool reads_data(const Bool& x);
+
 /// The integer expression that a real equals wherever doubles are exact: float(seq)*2.0 is 2*seq.
 std::optional<Int> as_integer(const Real& x);
 

@@ -152,6 +152,27 @@ void collect(const Atom& atom, Names& into) {
   if (atom.real) collect_symbols(*atom.real, into);
 }
 
+bool reads(const Int& x);
+
+bool reads(const Real& x) {
+  const Real::Node& node = x.node();
+  return node.op == Real::Op::data || reads(node.integer) ||
+         std::ranges::any_of(node.operands, [](const Real& operand) { return reads(operand); }) ||
+         (node.when && reads_data(*node.when));
+}
+
+bool reads(const Atom& atom) {
+  return std::ranges::any_of(atom.operands, [](const Int& operand) { return reads(operand); }) ||
+         (atom.when && reads_data(*atom.when)) || (atom.real && reads(*atom.real));
+}
+
+bool reads(const Int& x) {
+  return std::ranges::any_of(terms_of(x), [](const Term& term) {
+    return std::ranges::any_of(term.monomial->factors,
+                               [](const Factor& factor) { return reads(*factor.atom); });
+  });
+}
+
 }  // namespace
 
 Int substitute(const Int& x, const Substitution& replacements) {
@@ -194,6 +215,13 @@ void collect_symbols(const Bool& x, Names& into) {
   collect_symbols(node.difference, into);
   for (const Real& real : node.reals) collect_symbols(real, into);
   for (const Bool& operand : node.operands) collect_symbols(operand, into);
+}
+
+bool detail::reads_data(const Bool& x) {
+  const Bool::Node& node = x.node();
+  return node.op == Bool::Op::data || reads(node.difference) ||
+         std::ranges::any_of(node.reals, [](const Real& real) { return reads(real); }) ||
+         std::ranges::any_of(node.operands, reads_data);
 }
 
 bool mentions(const Int& x, std::string_view symbol) {

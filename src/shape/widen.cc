@@ -4,7 +4,12 @@
 #include <optional>
 #include <set>
 
+#include "shape/expression.h"
+
 namespace modelport::shape {
+
+using detail::reads_data;
+
 namespace {
 
 using Names = std::set<std::string, std::less<>>;
@@ -18,10 +23,11 @@ Dim* find(std::vector<Dim>& dims, std::string_view name) {
 bool is_about_sizes(const Bool& condition, std::vector<Dim>& dims) {
   Names names;
   collect_symbols(condition, names);
-  return !names.empty() && std::ranges::all_of(names, [&](const std::string& name) {
-    const Dim* dim = find(dims, name);
-    return dim != nullptr && !dim->from_data;
-  });
+  return !names.empty() && !reads_data(condition) &&
+         std::ranges::all_of(names, [&](const std::string& name) {
+           const Dim* dim = find(dims, name);
+           return dim != nullptr && !dim->from_data;
+         });
 }
 
 /// Whether data have a part in the condition, and all of its numbers are there when the program

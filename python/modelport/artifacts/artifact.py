@@ -112,6 +112,11 @@ class Artifact:
         return self._json("modelport.of_prompts", {}, lambda value: isinstance(value, int | float))
 
     @property
+    def example_names(self) -> list[str]:
+        """The tensors that the whole model got when this part of it was exported; nothing where it does not say."""
+        return self._json("modelport.example_names", [], lambda value: isinstance(value, str))
+
+    @property
     def takes_a_past(self) -> bool:
         return any(row["name"].startswith("past_") for row in self.summary["inputs"])
 

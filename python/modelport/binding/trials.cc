@@ -196,13 +196,14 @@ Deciding places_of_decisions(const ir::Graph& graph) {
   const ir::Symbols symbols = symbols_from_data(graph, from_data);
   Deciding found;
   for (const shape::Guard& guard : conditions_on_data(graph)) {
-    std::set<std::string, std::less<>> names;
-    shape::collect_symbols(guard.condition, names);
+    ir::Mentions names;
+    ir::collect(guard.condition, names);
+    names.sizes.merge(names.data);
     const auto decides = [&](const std::string& name) {
       const auto dim = std::ranges::find(graph.dims, name, &shape::Dim::name);
       return (dim == graph.dims.end() || dim->from_data) && symbols.contains(name);
     };
-    if (std::ranges::any_of(names, decides))
+    if (std::ranges::any_of(names.sizes, decides))
       found.emplace(guard.where.file, guard.where.line, guard.module_path);
   }
   for (const ir::Assumption& assumption : graph.assumptions) {

@@ -167,6 +167,7 @@ class OnnxProgram:
         self._output_names = {name: asked.get(our, our) for name, our in ours.items()}
         self._axes = axis_names(program.dims(), program.inputs())
         self.files: list[Path] = []  # that `save` wrote last
+        self.example_names: list[str] | None = None  # tensors that the whole model got, where this is a part of it
         self.graph = self._lowered(keep_weights=config.weights == "link")
 
     def _lowered(self, *, keep_weights: bool) -> Any:
@@ -332,6 +333,8 @@ class OnnxProgram:
         source = getattr(self.captured, "source", None)
         if source:
             rows.append(("modelport.source", os.path.abspath(source)))
+        if self.example_names is not None:
+            rows.append(("modelport.example_names", json.dumps(self.example_names)))
         # How the model was made of it, for a check that makes it again.
         rows += [(f"modelport.{key}", value) for key, value in getattr(self.captured, "origin", {}).items()]
         return rows

@@ -39,9 +39,12 @@ from .watching import Call, watch_generate
 class Components(dict[str, Any]):
     """Exported programs by the name of their file; `save` writes the folder that clients open."""
 
-    def __init__(self, programs: Mapping[str, Any], model: Any):
+    def __init__(self, programs: Mapping[str, Any], model: Any, example: Mapping[str, Any]):
+        """`example` are the inputs of `generate` that they were made from."""
         super().__init__(programs)
         self.model = model
+        for program in programs.values():
+            program.example_names = sorted(name for name, value in example.items() if hasattr(value, "shape"))
 
     def save(self, folder: str | os.PathLike[str], **changes: Any) -> Path:
         """Parts of another model that are there go; what was there stays whole if this fails."""
@@ -74,11 +77,11 @@ def _components(model: Any, inputs: Mapping[str, Any], export: Export, generatio
 
     lazy = lazy_decoder(model, inputs, export, generation_config)
     if lazy is not None:
-        return Components(lazy, model)
+        return Components(lazy, model, inputs)
     if getattr(model.config, "is_encoder_decoder", False):
-        return Components(_encoder_decoder(model, inputs, export, generation_config), model)
+        return Components(_encoder_decoder(model, inputs, export, generation_config), model, inputs)
     parts = multimodal_components(model, inputs, export, generation_config)
-    return Components(parts or _decoder(model, inputs, export, generation_config), model)
+    return Components(parts or _decoder(model, inputs, export, generation_config), model, inputs)
 
 
 def _decoder(model: Any, inputs: Mapping[str, Any], export: Export, generation_config: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import torch
 from ..runtimes.runner import Runner
 
 # Inputs of encoders in folders for transformers.js, and what transformers calls them.
-_SHORTER = {"grid_thw": "image_grid_thw"}
+SHORTER = {"grid_thw": "image_grid_thw"}
 
 
 class Encoders:
@@ -26,14 +26,14 @@ class Encoders:
     def made(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The features of whatever is given."""
         made: dict[str, torch.Tensor] = {}
-        given = {**given, **{ours: given[name] for ours, name in _SHORTER.items() if name in given}}
+        given = {**given, **{ours: given[name] for ours, name in SHORTER.items() if name in given}}
         for session in self._sessions:
             if _has_something_for(session, given):
                 made |= _one_by_one(session, self._feeds(session, given))
         return made
 
     def without_media(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        media = {_SHORTER.get(name, name) for session in self._sessions for name in session.inputs}
+        media = {SHORTER.get(name, name) for session in self._sessions for name in session.inputs}
         return {name: value for name, value in given.items() if name not in media}
 
 

@@ -30,6 +30,7 @@ class OnSessions:
     _output: Any
     _fields: list[str]  # of the output
     _parameters_of_forward: list[str]
+    _generates = 0  # calls of `generate` that are under way: what they pass to forward they made themselves
 
     @property
     def device(self) -> torch.device:
@@ -42,6 +43,8 @@ class OnSessions:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         given = dict(zip(self._parameters_of_forward, args, strict=False)) | kwargs
         given = {name: value for name, value in given.items() if value is not None}
+        if not self._generates:
+            self._parts.taken.refuse_others(given)
         cache_name = next((name for name in ALL_CACHE_NAMES if name in given), None)
         cache = given.pop(cache_name) if cache_name is not None else None
         if isinstance(cache, list | tuple):
@@ -72,6 +75,11 @@ class OnSessions:
         mask, ids = given.get("attention_mask"), given.get("input_ids")
         cache.take(state, 1 if mask is None or ids is None else mask.shape[1] - ids.shape[1])
         return cache
+
+    def _validate_model_kwargs(self, model_kwargs: dict[str, Any]) -> None:
+        """`generate` has everything here that it was given besides settings."""
+        self._parts.taken.refuse_others(model_kwargs)
+        super()._validate_model_kwargs(model_kwargs)  # type: ignore[misc]
 
     def new_cache(self) -> Cache | None:
         """An empty cache, to be passed as past_key_values from call to call."""
@@ -155,6 +163,7 @@ def generating_model(folder: Folder, cls: Any, options: Mapping[str, Any]) -> An
     parts = Parts(folder, options, config)
     model = _built(cls, config)
     model._parts = parts
+    parts.taken.add_readers(model)
     if (folder.path / "generation_config.json").is_file():
         model.generation_config = GenerationConfig.from_pretrained(folder.path)
     if parts.encoder is not None:
@@ -191,6 +200,16 @@ def _subclass(cls: Any) -> Any:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         return OnSessions.forward(self, *args, **kwargs)
 
+    own_generate = GenerationMixin.generate if _hands_over(cls) else cls.generate
+
+    @functools.wraps(own_generate)
+    def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self._generates += 1
+        try:
+            return own_generate(self, *args, **kwargs)
+        finally:
+            self._generates -= 1
+
     signature = inspect.signature(cls.forward)
     if _hands_over(cls):
         signature = _with_positions(signature)
@@ -199,10 +218,11 @@ def _subclass(cls: Any) -> Any:
         "__module__": cls.__module__,
         "__doc__": cls.__doc__,
         "forward": forward,
+        "generate": generate,
         "_parameters_of_forward": list(signature.parameters)[1:],
     }
     if _hands_over(cls):
-        body |= {"generate": GenerationMixin.generate, "main_input_name": "input_ids"}
+        body["main_input_name"] = "input_ids"
     return type(cls.__name__, (OnSessions, cls), body)
 
 

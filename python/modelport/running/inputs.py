@@ -59,6 +59,13 @@ def _given(name: str, given: Mapping[str, Any], encoder_decoder: bool) -> Any:
     return given.get(name)
 
 
+def name_in_python(name: str, beside_encoder: bool) -> str:
+    """What callers call an input of a decoder's file."""
+    if beside_encoder and name in _OF_BOTH_SIDES:
+        return f"decoder_{name}"
+    return "attention_mask" if name == "encoder_attention_mask" else name
+
+
 def fitted(slot: Slot, value: Any, batch: int | None = None) -> torch.Tensor:
     """As the file takes it: its type, and a row for each of the batch where one row stands for all."""
     tensor = value if isinstance(value, torch.Tensor) else torch.as_tensor(value)

@@ -15,6 +15,7 @@ from .decoder import Decoder, parts_of
 from .features import Encoders
 from .folder import Folder
 from .inputs import call_of, decoder_feeds, fitted
+from .taken import Taken
 
 
 class Parts:
@@ -28,6 +29,7 @@ class Parts:
         self.embedding = opened.get(folder.embedding or "")
         self.encoders = Encoders([opened[role] for role in folder.features], _feeds)
         self.decoder = Decoder(opened[folder.decoder or ""], opened.get(folder.prefill or ""))
+        self.taken = Taken(folder, opened, self.encoders.outputs)
 
     def encode(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What the encoder makes of its input."""

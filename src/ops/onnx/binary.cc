@@ -132,15 +132,27 @@ Values div(Lower& l) {
   return done(l, l.div(a, b));
 }
 
+namespace {
+
+/// Eager mode only gets past it where the tensor is empty, onnxruntime not even to load the file.
+void refuse_whole_by_zero(Lower& l) {
+  if (is_whole(l.result().dtype) && plain_number(l.call().arg("other")) == 0.0)
+    l.refuse("integers are divided by the number zero");
+}
+
+}  // namespace
+
 Values div_mode(Lower& l) {
   if (!l.has("rounding_mode")) return div(l);
   refuse_complex(l);
   if (l.call().string("rounding_mode") == "floor") return floor_divide(l);
+  refuse_whole_by_zero(l);
   const auto [a, b] = operands(l);
   return done(l, truncated_quotient(l, a, b));
 }
 
 Values floor_divide(Lower& l) {
+  refuse_whole_by_zero(l);
   const auto [a, b] = operands(l);
   const auto divisor = plain_number(l.call().arg("other"));
   int exponent = 0;
@@ -151,11 +163,13 @@ Values floor_divide(Lower& l) {
 }
 
 Values fmod(Lower& l) {
+  refuse_whole_by_zero(l);
   const auto [a, b] = operands(l);
   return done(l, truncated_remainder(l, a, b));
 }
 
 Values remainder(Lower& l) {
+  refuse_whole_by_zero(l);
   const auto [a, b] = operands(l);
   return done(l, floor_remainder(l, a, b));
 }

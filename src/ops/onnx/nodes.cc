@@ -147,6 +147,11 @@ Value Lower::matmul(Value a, Value b) {
   Shape result = broadcast_shape(batch(left), batch(right));
   if (left.size() > 1) result.push_back(left[left.size() - 2]);
   if (right.size() > 1) result.push_back(right.back());
+  // A sum of nothing is 0; onnxruntime neither loads nor runs all products of that kind.
+  if (!left.empty() && left.back().constant() == 0) return filled(number(0.0, own), result);
+  // Nor does it multiply no rows at all with a vector.
+  if (right.size() == 1 && left.size() > 1 && !surely_at_least(left[left.size() - 2], 1))
+    return squeeze(matmul(a, unsqueeze(b, {1})), {rank(a) - 1});
   return emit("MatMul", {a, b}, {}, {dtype(a), std::move(result)});
 }
 

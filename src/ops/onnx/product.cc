@@ -51,7 +51,8 @@ Values linear(Lower& l) {
   const Value x = l.in("input", wide);
   const Value weight = l.in("weight");
   const Value bias = l.in("bias", wide);
-  if (bias != kNoValue && l.rank(x) == 2 && l.rank(weight) == 2 && has_gemm(wide))
+  const bool sums_something = l.shape(x).back().constant() != 0;
+  if (bias != kNoValue && l.rank(x) == 2 && l.rank(weight) == 2 && has_gemm(wide) && sums_something)
     return {l.cast(l.emit("Gemm", {x, l.cast(weight, wide), bias}, {{"transB", {Int(1)}}},
                           {wide, l.result().shape}),
                    own)};
