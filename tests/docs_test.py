@@ -65,3 +65,38 @@ def test_the_support_table_is_what_the_command_writes() -> None:
     import support_table
 
     assert (ROOT / "docs/SUPPORT.md").read_text() == support_table.page(), "make support"
+
+
+def test_the_pictures_of_the_rooms_are_those_of_rooms_toml() -> None:
+    import draw_rooms
+
+    page, toml = (ROOT / "docs/ARCHITECTURE.md").read_text(), (ROOT / "rooms.toml").read_text()
+    assert draw_rooms.drawn(page, toml) == page, "tools/draw_rooms.py"
+    renamed = toml.replace("quick_imports", "slow_imports")
+    assert draw_rooms.drawn(page, renamed) != page
+
+
+def test_a_picture_has_an_arrow_only_where_no_path_leads() -> None:
+    import draw_rooms
+
+    assert draw_rooms.without_detours({"low": [], "middle": ["low"], "high": ["middle", "low"]}) == {
+        "low": [],
+        "middle": ["low"],
+        "high": ["middle"],
+    }
+
+
+def functions_of_the_walk() -> list[tuple[str, str]]:
+    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    walk = page.split("\n## A walk", 1)[1].split("\n## ", 1)[0]
+    return re.findall(r"^\| `([\w:]+)` \| `([\w/.]+)` \|", walk, re.MULTILINE)
+
+
+def test_the_walk_leads_through_functions_that_exist_to_each_kind_of_file() -> None:
+    steps = functions_of_the_walk()
+    assert len(steps) > 20
+    for function, path in steps:
+        # At the start of a line a definition stands, and no call.
+        definition = rf"^(?:def {function}|[\w:<>,&* \[\]]*\b{function})\("
+        assert re.search(definition, (ROOT / path).read_text(), re.MULTILINE), f"{path} has no {function}"
+    assert {"write_pt2", "write_onnx", "write_executorch"} <= {function for function, _ in steps}
