@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from modelport.base.errors import CODES
+
 ROOT = Path(__file__).resolve().parent.parent
 CODE = re.compile(r"^\s*(\w+)\s*=\s*(\d+),", re.MULTILINE)
 HEADING = re.compile(r"^## E(\d{4}) (\w+)$", re.MULTILINE)
 
 
-def codes_of_the_header() -> dict[int, str]:
+def codes_of_the_sources() -> dict[int, str]:
     text = (ROOT / "src/base/error.h").read_text()
     body = text.split("enum class Code", 1)[1].split("};", 1)[0]
-    return {int(number): name for name, number in CODE.findall(body)}
+    of_the_header = {int(number): name for name, number in CODE.findall(body)}
+    of_python = {int(code.removeprefix("E")): name for code, name in CODES.items()}
+    assert not set(of_the_header) & set(of_python)
+    return of_the_header | of_python
 
 
 def sections_of_the_page() -> dict[int, str]:
@@ -24,7 +29,7 @@ def sections_of_the_page() -> dict[int, str]:
 
 
 def test_every_error_code_has_its_section_in_errors_md_and_no_section_is_stale() -> None:
-    codes = codes_of_the_header()
+    codes = codes_of_the_sources()
     assert len(codes) > 10, "the enum was not found"
     assert sections_of_the_page() == codes
 

@@ -132,7 +132,7 @@ class PartExport:
             return logits
         who = type(self.model).__name__
         raise problem(
-            "E0301",
+            "E0306",
             f"num_logits_to_keep={logits}: {who} gives the logits of all tokens, whatever it is told",
             "leave num_logits_to_keep out",
         )
@@ -143,7 +143,7 @@ def checked_opset(asked: int | None) -> int:
         return DEFAULT_OPSET
     if asked not in OPSETS:
         raise problem(
-            "E0301",
+            "E0306",
             f"opset {asked} is none that can be written",
             f"choose one from {OPSETS[0]} to {OPSETS[-1]}; {DEFAULT_OPSET} is the default",
         )
@@ -296,7 +296,7 @@ class OnnxProgram:
         """Where the weights are that have no contents in memory, to be read and converted as they are written."""
         if layout == "linked" and not hasattr(self.captured, "weight_files"):
             raise problem(
-                "E0301",
+                "E0306",
                 "weights='link' needs a checkpoint to point into, and this model is in memory",
                 "export from the folder: OnnxExporter().export('path/to/folder', inputs, config)",
                 "weights='copy'",
