@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from ..artifacts.artifact import further_outputs
-from ..artifacts.limits import CallLimits, Limits, check_frozen
+from ..artifacts.limits import CallLimits, Limits
 from ..artifacts.staging import Staging
 from ..base import core
 from ..base.dtypes import float_dtype, short_name
 from ..base.errors import problem
-from ..base.structure import flatten
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
 from ..lazy.checkpoint_weights import CheckpointWeights
@@ -206,22 +205,8 @@ class OnnxProgram:
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The model's own inputs, nested or already flat, as onnxruntime takes them."""
-        flat = flatten(dict(inputs))
-        values = dict(zip(flat.names, flat.leaves, strict=True))
-        tensors = {}
-        for own, name in self._input_names.items():
-            given = values.pop(own, None) if own in values else values.pop(name, None)
-            if not isinstance(given, torch.Tensor):
-                raise problem("E0301", f"the input {own} is missing", f"it takes: {', '.join(self._input_names)}")
-            tensors[name] = given
-        frozen = self.captured.frozen()
-        for name, value in values.items():
-            if name in frozen:
-                check_frozen(name, value, frozen[name])
-            elif value is not None:
-                taken = ", ".join(self._input_names)
-                raise problem("E0301", f"the program takes no input {name!r}", f"it takes: {taken}")
-        feeds = {name: to_numpy(tensor) for name, tensor in tensors.items()}
+        tensors = self.captured.tensors_by_name(inputs, renamed=self._input_names)
+        feeds = {self._input_names[name]: to_numpy(tensor) for name, tensor in tensors.items()}
         self.limits.check_sizes([shape_of(feeds[name]) for name in self.limits.inputs])
         return feeds
 
