@@ -92,6 +92,9 @@ def test_weights_that_cannot_be_linked_are_refused(bert: str, old_export: Any, m
 
 RUN = """
 import ctypes, os, signal, sys
+from modelport.quick_imports import command
+command.allow()  # as the command itself starts
+command.import_quickly()
 from modelport.exporters.onnx import OnnxProgram
 from modelport.cli import main
 

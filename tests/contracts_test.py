@@ -60,7 +60,7 @@ def test_a_model_that_the_client_does_not_know_is_refused_with_a_way_out(
 ) -> None:
     with pytest.raises(modelport.ExportError) as raised:
         refuse_unknown(client, config_of(model_class))
-    assert raised.value.code == "E0301"
+    assert raised.value.code == "E0315"
     assert model_class in str(raised.value) and why in str(raised.value)
     assert "way out   export it without --for" in str(raised.value)
 

@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from modelport.base.errors import CODES
+
 ROOT = Path(__file__).resolve().parent.parent
 CODE = re.compile(r"^\s*(\w+)\s*=\s*(\d+),", re.MULTILINE)
 HEADING = re.compile(r"^## E(\d{4}) (\w+)$", re.MULTILINE)
 
 
-def codes_of_the_header() -> dict[int, str]:
+def codes_of_the_sources() -> dict[int, str]:
     text = (ROOT / "src/base/error.h").read_text()
     body = text.split("enum class Code", 1)[1].split("};", 1)[0]
-    return {int(number): name for name, number in CODE.findall(body)}
+    of_the_header = {int(number): name for name, number in CODE.findall(body)}
+    of_python = {int(code.removeprefix("E")): name for code, name in CODES.items()}
+    assert not set(of_the_header) & set(of_python)
+    return of_the_header | of_python
 
 
 def sections_of_the_page() -> dict[int, str]:
@@ -24,7 +29,7 @@ def sections_of_the_page() -> dict[int, str]:
 
 
 def test_every_error_code_has_its_section_in_errors_md_and_no_section_is_stale() -> None:
-    codes = codes_of_the_header()
+    codes = codes_of_the_sources()
     assert len(codes) > 10, "the enum was not found"
     assert sections_of_the_page() == codes
 
@@ -65,3 +70,38 @@ def test_the_support_table_is_what_the_command_writes() -> None:
     import support_table
 
     assert (ROOT / "docs/SUPPORT.md").read_text() == support_table.page(), "make support"
+
+
+def test_the_pictures_of_the_rooms_are_those_of_rooms_toml() -> None:
+    import draw_rooms
+
+    page, toml = (ROOT / "docs/ARCHITECTURE.md").read_text(), (ROOT / "rooms.toml").read_text()
+    assert draw_rooms.drawn(page, toml) == page, "tools/draw_rooms.py"
+    renamed = toml.replace("quick_imports", "slow_imports")
+    assert draw_rooms.drawn(page, renamed) != page
+
+
+def test_a_picture_has_an_arrow_only_where_no_path_leads() -> None:
+    import draw_rooms
+
+    assert draw_rooms.without_detours({"low": [], "middle": ["low"], "high": ["middle", "low"]}) == {
+        "low": [],
+        "middle": ["low"],
+        "high": ["middle"],
+    }
+
+
+def functions_of_the_walk() -> list[tuple[str, str]]:
+    page = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    walk = page.split("\n## A walk", 1)[1].split("\n## ", 1)[0]
+    return re.findall(r"^\| `([\w:]+)` \| `([\w/.]+)` \|", walk, re.MULTILINE)
+
+
+def test_the_walk_leads_through_functions_that_exist_to_each_kind_of_file() -> None:
+    steps = functions_of_the_walk()
+    assert len(steps) > 20
+    for function, path in steps:
+        # At the start of a line a definition stands, and no call.
+        definition = rf"^(?:def {function}|[\w:<>,&* \[\]]*\b{function})\("
+        assert re.search(definition, (ROOT / path).read_text(), re.MULTILINE), f"{path} has no {function}"
+    assert {"write_pt2", "write_onnx", "write_executorch"} <= {function for function, _ in steps}

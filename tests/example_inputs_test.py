@@ -161,9 +161,9 @@ def test_a_model_that_no_rule_fits_is_named_with_a_way_out() -> None:
         def forward(self, pixel_values):  # type: ignore[no-untyped-def]
             raise ValueError("I take nothing")
 
-    with pytest.raises(modelport.ExportError, match=r"E0301.*weather of Odd(.|\n)*pass the inputs yourself"):
+    with pytest.raises(modelport.ExportError, match=r"E0310.*weather of Odd(.|\n)*pass the inputs yourself"):
         example_inputs(Odd(build("bert").config))
-    with pytest.raises(modelport.ExportError, match=r"E0301(.|\n)*I take nothing"):
+    with pytest.raises(modelport.ExportError, match=r"E0310(.|\n)*I take nothing"):
         example_inputs(Stubborn(build("vit").config))
     with pytest.raises(modelport.ExportError, match=r"example_inputs\(cls, config\)"):
         example_inputs(transformers.BertModel)

@@ -235,7 +235,7 @@ def test_code_in_a_checkpoint_is_named_and_does_not_run(own_code: Any) -> None:
         lambda: modelport.capture(folder, inputs, model_class=AutoModelForMaskedLM),
         lambda: Reader(folder),
     ):
-        with pytest.raises(modelport.ExportError, match="E0301") as raised:
+        with pytest.raises(modelport.ExportError, match="E0308") as raised:
             call()
         assert "trust-remote-code" in str(raised.value) and "parts.py" in str(raised.value)
         assert any(name in str(raised.value) for name in ("mine.py", "words.py"))
@@ -266,7 +266,7 @@ for call in (
     done = subprocess.run([sys.executable, "-c", asking], stdin=other_end, capture_output=True, text=True, timeout=300)
     os.close(main_end)
     os.close(other_end)
-    assert done.stdout.count("refused E0301") == 2, done.stdout + done.stderr
+    assert done.stdout.count("refused E0308") == 2, done.stdout + done.stderr
     assert "Do you wish" not in done.stdout and not ran.exists()
 
 

@@ -219,7 +219,7 @@ def test_the_class_can_be_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(modelport.ExportError, match="model_class") as failed:
         modelport.capture(tmp_path, inputs)
-    assert failed.value.code == "E0301"
+    assert failed.value.code == "E0309"
     for chosen in (type(model), type(model).__name__, transformers.AutoModelForCausalLM):
         assert difference(modelport.capture(tmp_path, inputs, model_class=chosen), model, inputs) == 0
 

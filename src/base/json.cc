@@ -120,6 +120,13 @@ Json parse_json(std::string_view text, const JsonSource& source) {
   return builder.finish();
 }
 
+std::optional<std::int64_t> integer_in(const Json& json) {
+  constexpr auto kLargest = static_cast<std::uint64_t>(INT64_MAX);
+  const bool too_large = json.is_number_unsigned() && json.get<std::uint64_t>() > kLargest;
+  if (!json.is_number_integer() || too_large) return std::nullopt;
+  return json.get<std::int64_t>();
+}
+
 std::string quote_text(std::string_view text) {
   std::string cut(text.substr(0, kLongestQuote));
   if (cut.size() < text.size()) {

@@ -4,6 +4,7 @@
 
 #include "ops/onnx/lower.h"
 #include "passes/onnx_passes.h"
+#include "shape/program_dims.h"
 #include "signature/limits.h"
 
 namespace modelport::passes {
@@ -12,16 +13,10 @@ namespace {
 using ops::Value;
 using shape::Int;
 
-shape::Dims dims_of(const ir::Graph& graph) {
-  shape::Dims dims;
-  for (const shape::Dim& dim : graph.dims) dims.declare(dim.name, dim.hint, dim.range);
-  return dims;
-}
-
 class LimitNodes {
  public:
   LimitNodes(ir::Graph& graph, int opset)
-      : graph_(graph), dims_(dims_of(graph)), lower_(graph, dims_, {.opset = opset}) {
+      : graph_(graph), dims_(shape::dims_of(graph.dims)), lower_(graph, dims_, {.opset = opset}) {
     for (const ir::ValueId id : graph.inputs)
       lower_.sources().learn_sizes(id, graph.value(id).tensor().shape);
   }

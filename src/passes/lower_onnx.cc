@@ -10,6 +10,7 @@
 #include "passes/lower_targets.h"
 #include "passes/lowering.h"
 #include "passes/rewrite.h"
+#include "shape/program_dims.h"
 #include "signature/limits.h"
 
 namespace modelport::passes {
@@ -37,8 +38,7 @@ class OnnxLowering : public Lowering {
   OnnxLowering(const ir::Graph& source, int opset)
       : Lowering(source), lower_(target(), dims(), {.opset = opset}) {
     for (const shape::Guard& guard : source.guards) {
-      if (!signature::depends_on_data(guard.condition, source.dims))
-        target().guards.push_back(guard);
+      if (!shape::depends_on_data(guard.condition, source.dims)) target().guards.push_back(guard);
     }
   }
 
@@ -96,7 +96,7 @@ class OnnxLowering : public Lowering {
                                       "branch that the example took"});
     }
     for (const shape::Guard& guard : source().guards) {
-      if (!signature::depends_on_data(guard.condition, source().dims)) continue;
+      if (!shape::depends_on_data(guard.condition, source().dims)) continue;
       target().assumptions.push_back(
           {lower_.numbers().truth(guard.condition), true,
            target().add_place(guard.where, guard.module_path),

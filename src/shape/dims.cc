@@ -8,6 +8,7 @@
 
 #include "shape/expression.h"
 #include "shape/names.h"
+#include "shape/program_dims.h"
 
 namespace modelport::shape {
 
@@ -117,14 +118,7 @@ const Dim* Dims::find(std::string_view name) const {
 }
 
 bool Dims::depends_on_data(const Bool& condition) const {
-  const Bool known = simplify(condition);
-  if (reads_data(known)) return true;
-  std::set<std::string, std::less<>> symbols;
-  collect_symbols(known, symbols);
-  return std::ranges::any_of(symbols, [&](const std::string& name) {
-    const Dim* known = find(name);
-    return known == nullptr || known->from_data;
-  });
+  return shape::depends_on_data(simplify(condition), dims_);
 }
 
 void Dims::set_range(std::string_view name, const Range& range) {

@@ -4,11 +4,9 @@
 #include <optional>
 #include <set>
 
-#include "shape/expression.h"
+#include "shape/program_dims.h"
 
 namespace modelport::shape {
-
-using detail::reads_data;
 
 namespace {
 
@@ -20,14 +18,10 @@ Dim* find(std::vector<Dim>& dims, std::string_view name) {
 }
 
 /// Conditions on data belong to the graph that they come from.
-bool is_about_sizes(const Bool& condition, std::vector<Dim>& dims) {
+bool is_about_sizes(const Bool& condition, const std::vector<Dim>& dims) {
   Names names;
   collect_symbols(condition, names);
-  return !names.empty() && !reads_data(condition) &&
-         std::ranges::all_of(names, [&](const std::string& name) {
-           const Dim* dim = find(dims, name);
-           return dim != nullptr && !dim->from_data;
-         });
+  return !names.empty() && !depends_on_data(condition, dims);
 }
 
 /// Whether data have a part in the condition, and all of its numbers are there when the program
@@ -38,12 +32,6 @@ bool is_computed(const Bool& condition, std::vector<Dim>& dims, const Dims& capt
   return !names.empty() && std::ranges::all_of(names, [&](const std::string& name) {
     return find(dims, name) != nullptr || capture.find(name) == nullptr;
   });
-}
-
-Dims dims_of(const Validity& program) {
-  Dims own;
-  for (const Dim& dim : program.dims) own.declare(dim.name, dim.hint, dim.range);
-  return own;
 }
 
 bool contains(const std::vector<Guard>& guards, const Bool& condition) {
@@ -229,7 +217,7 @@ std::optional<std::vector<Guard>> widen(Validity program, const OtherCapture& ot
 std::vector<OpenCondition> open_conditions(Validity program, const Dims& capture,
                                            const std::vector<AskedElsewhere>& elsewhere,
                                            const std::vector<Guard>& tried) {
-  Dims own = dims_of(program);
+  Dims own = dims_of(program.dims);
   for (const Guard& guard : program.guards) {
     if (holds(guard.condition, own.values()).value_or(false)) own.settle(guard.condition, {});
   }
@@ -253,7 +241,7 @@ std::vector<OpenCondition> open_conditions(Validity program, const Dims& capture
 }
 
 void require(Validity program, const Guard& guard) {
-  Dims own = dims_of(program);
+  Dims own = dims_of(program.dims);
   if (!holds(guard.condition, own.values()).value_or(false)) {
     // Data of another example, or floats and bools, which have no range: to be tested as it is.
     if (!is_about_sizes(guard.condition, program.dims)) program.guards.push_back(guard);

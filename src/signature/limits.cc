@@ -9,16 +9,12 @@
 #include "base/json.h"
 #include "ir/symbols.h"
 #include "shape/linear.h"
+#include "shape/program_dims.h"
 
 namespace modelport::signature {
 namespace {
 
 using shape::Int;
-
-const shape::Dim* find(const std::vector<shape::Dim>& dims, std::string_view name) {
-  const auto found = std::ranges::find(dims, name, &shape::Dim::name);
-  return found == dims.end() ? nullptr : &*found;
-}
 
 std::string range_words(const shape::Range& range) {
   if (range.hi == shape::Range::kUnbounded) return fmt::format("{} or more", range.lo);
@@ -179,16 +175,6 @@ std::string value_words(const Constant& constant) {
 
 }  // namespace
 
-bool depends_on_data(const shape::Bool& condition, const std::vector<shape::Dim>& dims) {
-  ir::Mentions mentions;
-  ir::collect(condition, mentions);
-  if (!mentions.data.empty()) return true;
-  return std::ranges::any_of(mentions.sizes, [&](const std::string& name) {
-    const shape::Dim* dim = find(dims, name);
-    return dim == nullptr || dim->from_data;
-  });
-}
-
 shape::Bool range_condition(const shape::Dim& dim) {
   const Int symbol = Int::symbol(dim.name);
   shape::Bool condition(true);
@@ -212,7 +198,7 @@ Limits limits_of(const ir::Graph& graph) {
     if (of_inputs.sizes.contains(dim.name)) limits.dims.push_back(dim);
   }
   for (const shape::Guard& guard : graph.guards) {
-    if (!depends_on_data(guard.condition, graph.dims)) limits.conditions.push_back(guard);
+    if (!shape::depends_on_data(guard.condition, graph.dims)) limits.conditions.push_back(guard);
   }
   return limits;
 }

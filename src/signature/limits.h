@@ -49,8 +49,6 @@ struct Limits {
 
 /// Inputs, dimensions and conditions of a graph; what the data decides is not among them.
 Limits limits_of(const ir::Graph& graph);
-/// Whether a condition mentions something that is known only when the program runs.
-bool depends_on_data(const shape::Bool& condition, const std::vector<shape::Dim>& dims);
 /// The range as a condition; always true where it has no ends.
 shape::Bool range_condition(const shape::Dim& dim);
 

@@ -116,12 +116,8 @@ SourceLine parse_line(const Json& json) {
 }
 
 std::int64_t parse_integer(const Json& json) {
-  constexpr auto kLargest = static_cast<std::uint64_t>(INT64_MAX);
-  const bool too_large = json.is_number_unsigned() && json.get<std::uint64_t>() > kLargest;
-  if (!json.is_number_integer() || too_large)
-    throw Json::type_error::create(302, quote_text(json.dump()) + " is no integer of 64 bits",
-                                   &json);
-  return json.get<std::int64_t>();
+  if (const std::optional<std::int64_t> number = integer_in(json)) return *number;
+  throw Json::type_error::create(302, quote_text(json.dump()) + " is no integer of 64 bits", &json);
 }
 
 std::string to_json(const Limits& limits) {

@@ -21,7 +21,7 @@ _LIMITS, _OUTPUTS = "modelport_limits", "modelport_outputs"
 def without_schemas(what: str) -> Exception:
     """That the extension was built where ExecuTorch's package was not installed."""
     return problem(
-        "E0301",
+        "E0307",
         what,
         f"pip install --no-deps {REQUIREMENT}, and install modelport again from its source folder: "
         "pip install --no-build-isolation .",

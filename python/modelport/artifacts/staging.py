@@ -58,19 +58,19 @@ def _refuse_other_format(out: Path, model: str) -> None:
     for other in {"model.onnx", "model.pte"} - {model}:
         if (out / other).exists():
             what = f"{out} has {other}, an export of another format, which this one would replace"
-            raise problem("E0301", what, "name another folder", f"remove {out / other}")
+            raise problem("E0105", what, "name another folder", f"remove {out / other}")
 
 
 def _refuse_wrong_kind(out: Path, is_file: bool, suffix: str) -> None:
     if is_file and out.is_dir():
-        raise problem("E0301", f"{out} is a folder, and the name of a file", "name another file, or a folder")
+        raise problem("E0105", f"{out} is a folder, and the name of a file", "name another file, or a folder")
     if not is_file and out.exists() and not out.is_dir():
-        raise problem("E0301", f"{out} is a file; the output is a folder", f"name another folder, or a file{suffix}")
+        raise problem("E0105", f"{out} is a file; the output is a folder", f"name another folder, or a file{suffix}")
     for parent in out.parents:
         if parent.exists():
             where = out if out.is_dir() else parent
             if not parent.is_dir():
-                raise problem("E0301", f"{parent} is a file, so that nothing can be in it", "name another folder")
+                raise problem("E0105", f"{parent} is a file, so that nothing can be in it", "name another folder")
             if not os.access(where, os.W_OK | os.X_OK):
                 raise problem("E0103", f"{where} cannot be written to", "write to a folder of your own")
             return

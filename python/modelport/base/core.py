@@ -13,7 +13,7 @@ def _refuse_other_torch() -> None:
     ours, theirs = (".".join(version.split(".")[:2]) for version in (_artifact.torch_version, torch.__version__))
     if ours != theirs:
         raise problem(
-            "E0301",
+            "E0307",
             f"this modelport was built for torch {ours}, and torch {torch.__version__} is installed",
             f"pip install 'torch=={ours}.*'",
             "build it for the torch that is there, in its source folder: pip install --no-build-isolation .",

@@ -19,7 +19,7 @@ def float_dtype(asked: Any) -> torch.dtype | None:
         return None
     found = FLOATS.get(asked, getattr(torch, asked, None)) if isinstance(asked, str) else asked
     if found not in FLOATS.values():
-        raise problem("E0301", f"dtype={asked!r} is no type that weights are written in", "fp32, fp16 or bf16")
+        raise problem("E0306", f"dtype={asked!r} is no type that weights are written in", "fp32, fp16 or bf16")
     return found
 
 

@@ -6,6 +6,23 @@ from typing import Any
 
 from .printable import printable
 
+# Codes of what only Python can find. The others are in src/base/error.h, and docs/errors.md has a section for each.
+CODES = {
+    "E0105": "bad_place",
+    "E0106": "unusable_artifact",
+    "E0305": "training_mode",
+    "E0306": "bad_option",
+    "E0307": "missing_package",
+    "E0308": "untrusted_code",
+    "E0309": "unknown_class",
+    "E0310": "no_example",
+    "E0311": "cannot_generate",
+    "E0312": "bad_prompt",
+    "E0313": "bad_observation",
+    "E0314": "held_by_runtime",
+    "E0315": "client_refuses",
+}
+
 
 class ExportError(RuntimeError):
     """Something that the user can act on. `str(error)` is the whole report.

@@ -58,7 +58,7 @@ def refuse_training(model: Any) -> None:
         return
     shown = ", ".join(training[:_SHOWN]) + (f" and {len(training) - _SHOWN} more" if len(training) > _SHOWN else "")
     what = "the model is" if len(training) == len(modules) else f"parts of the model are ({shown})"
-    raise problem("E0301", f"{what} in training mode, where dropout makes values random", "model.eval()")
+    raise problem("E0305", f"{what} in training mode, where dropout makes values random", "model.eval()")
 
 
 _SHOWN = 3  # modules that an error names

@@ -85,24 +85,30 @@ class Captured:
         return unflatten(leaves, self.outputs.spec)
 
     def tensors_of(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> list[torch.Tensor]:
-        """The tensors of a call in the order of the graph's inputs; anything else must be as it was in the capture."""
+        """The tensors of a call in the order of the graph's inputs."""
         top = list(dict.fromkeys(name.split(".")[0] for name in self.inputs.names))
-        given = dict(zip(top, args, strict=False)) | dict(inputs)
-        flat = flatten(given)
+        return list(self.tensors_by_name(dict(zip(top, args, strict=False)) | dict(inputs)).values())
+
+    def tensors_by_name(
+        self, inputs: Mapping[str, Any], *, renamed: Mapping[str, str] | None = None, takes: str = ""
+    ) -> dict[str, torch.Tensor]:
+        """The tensors of a call, nested or already flat, in the order of the graph's inputs; anything else must be as
+        it was in the capture. `renamed` has other names that inputs may be given by, `takes` says what is taken."""
+        flat = flatten(dict(inputs))
         values = dict(zip(flat.names, flat.leaves, strict=True))
-        tensors = []
+        takes = takes or f"it takes: {', '.join(self.inputs.names)}"
+        tensors = {}
         for name, example in zip(self.inputs.names, self.inputs.leaves, strict=True):
             if isinstance(example, torch.Tensor):
-                if not isinstance(values.get(name), torch.Tensor):
-                    raise problem("E0301", f"the input {name} is missing", f"captured.run({name}=...)")
-                tensors.append(values.pop(name))
+                given = values.pop(name if name in values else (renamed or {}).get(name, name), None)
+                if not isinstance(given, torch.Tensor):
+                    raise problem("E0301", f"the input {name} is missing", takes)
+                tensors[name] = given
             elif name in values:
                 check_frozen(name, values.pop(name), example)
-        for name, value in values.items():
-            if value is not None:
-                raise problem(
-                    "E0301", f"the graph takes no input {name!r}", f"it takes: {', '.join(self.inputs.names)}"
-                )
+        unknown = next((name for name, value in values.items() if value is not None), None)
+        if unknown is not None:
+            raise problem("E0301", f"the program takes no input {unknown!r}", takes)
         return tensors
 
     def report(self) -> str:

@@ -131,7 +131,7 @@ def _as_file(artifact: Any) -> Iterator[tuple[Path, Any]]:
             yield path, artifact
     else:
         raise problem(
-            "E0301", f"a {type(artifact).__name__} is no artifact", "pass a path, or what OnnxExporter().export gives"
+            "E0106", f"a {type(artifact).__name__} is no artifact", "pass a path, or what OnnxExporter().export gives"
         )
 
 
@@ -144,7 +144,7 @@ def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
         what = "does not say which checkpoint it was made of" if folder is None else f"was made of {folder}"
         gone = "" if folder is None else ", which is not there"
         raise problem(
-            "E0301",
+            "E0106",
             f"{artifact.path} {what}{gone}",
             f"modelport check {shell_quote(artifact.path.parent)} --model FOLDER",
             "modelport.check(path, model)",

@@ -175,13 +175,13 @@ def _two_paths(args: argparse.Namespace) -> None:
     paths = ([] if args.model is None else [args.model]) + args.paths
     if len(paths) != 2:
         what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
-        raise problem("E0301", what, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
+        raise problem("E0306", what, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
     args.model, args.out = paths
     args.with_past = bool(args.task and args.task.endswith("-with-past"))  # as optimum calls models with a cache
     if args.with_past:
         args.task = args.task.removesuffix("-with-past")
     if (args.client or args.with_past) and args.out.endswith(".onnx"):
-        raise problem("E0301", "what generates is a folder, and OUT is a file", f"name a folder: {args.out[:-5]}")
+        raise problem("E0105", "what generates is a folder, and OUT is a file", f"name a folder: {args.out[:-5]}")
 
 
 def _check(command: argparse.ArgumentParser) -> None:

@@ -26,12 +26,12 @@ def prepare(args: Any) -> None:
         paths.append(args.output_dir)
     if len(paths) != 2:
         what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
-        raise problem("E0301", what, "modelport export executorch MODEL OUT")
+        raise problem("E0306", what, "modelport export executorch MODEL OUT")
     args.model, args.out = paths
     args.weights = "copy"
     if args.no_dynamic_axes and (args.dims or args.max_seq_len):
         what = "--disable_dynamic_shapes leaves no axis that --dims or --max_seq_len could bound"
-        raise problem("E0301", what, "leave one of them out")
+        raise problem("E0306", what, "leave one of them out")
 
 
 def run(args: Any, console: Console) -> bool:

@@ -35,7 +35,7 @@ def run(args: Any, console: Console) -> bool:
             return export_generation.run(args, console, loading, config, staging)
         if args.num_logits_to_keep:
             raise problem(
-                "E0301",
+                "E0306",
                 "--num-logits-to-keep is for a model that generates, in a folder with its cache",
                 "leave it out",
                 "name a folder as OUT, and no --task without -with-past",
@@ -92,7 +92,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
 
             if args.client == "transformers.js" and args.weights == "link":
                 what = "transformers.js looks for weights in files with names of its own, not in the checkpoint's"
-                raise problem("E0301", what, "--weights copy")
+                raise problem("E0306", what, "--weights copy")
             refuse_unknown(args.client, loading.config, loading.model_class().__name__)
     return loading, OnnxConfig(
         dynamic=not args.no_dynamic_axes,

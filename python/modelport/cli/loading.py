@@ -93,7 +93,7 @@ class Loading:
     def _in_memory(self, model: Any, why: str) -> Any:
         if self.args.weights == "link":
             what = f"{self.folder}: nothing can point into the checkpoint, because {why}"
-            raise problem("E0301", what, "copy the weights: --weights copy")
+            raise problem("E0306", what, "copy the weights: --weights copy")
         self._model = model
         self.warn_of_overflows()
         return model
@@ -146,7 +146,7 @@ class Loading:
         fitting = [name for name in autos if str(known[name]).rpartition(".")[2] in named]
         if not autos:
             what = f"{self.folder}: auto_map in config.json names no model"
-            raise problem("E0301", what, "export without --trust-remote-code")
+            raise problem("E0309", what, "export without --trust-remote-code")
         auto = getattr(transformers, (fitting or autos)[0])
         settings = {} if dtype is None else {"dtype": dtype}
         with quiet_transformers():

@@ -54,7 +54,7 @@ def _refuse_program(path: str) -> None:
     program = find_program(path)
     if program is not None:
         raise problem(
-            "E0301",
+            "E0311",
             f"{program} is a program that is called once: it has no cache to generate with",
             f"call it in Python: modelport.load({python_text(program)})(**inputs)",
             "export what generates to ONNX: modelport export onnx MODEL OUT",
@@ -65,7 +65,7 @@ def _refuse_if_it_reads_something_else(cls: Any, inputs: dict[str, Any]) -> None
     wanted = cls.main_input_name
     if wanted not in inputs:
         flag = "--image FILE" if wanted.startswith("pixel") else "--audio FILE"
-        raise problem("E0301", f"{cls.__name__} reads {wanted}, and there are none", f"modelport run FOLDER {flag}")
+        raise problem("E0312", f"{cls.__name__} reads {wanted}, and there are none", f"modelport run FOLDER {flag}")
 
 
 def _settings(args: Any, console: Console, config: Any, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _settings(args: Any, console: Console, config: Any, inputs: dict[str, Any]) 
     limit = context_length(config)
     room = None if limit is None else limit - (0 if config.is_encoder_decoder else tokens)
     if room is not None and room < 1:
-        raise problem("E0301", f"the prompt fills the {limit} tokens that the model reads at most", "shorten it")
+        raise problem("E0312", f"the prompt fills the {limit} tokens that the model reads at most", "shorten it")
     if room is not None and args.max_new_tokens > room:
         console.note(f"the model reads at most {limit} tokens: there is room for {room} new ones")
         settings["max_new_tokens"] = room
@@ -143,7 +143,7 @@ def _generated(
         ids = model.generate(**inputs, **settings, streamer=words)[0]
     except ValueError as error:  # transformers says so of settings that do not go together
         what = f"generate refuses this: {error}"
-        raise problem("E0301", what, "change the flags, or generation_config.json in the folder") from error
+        raise problem("E0306", what, "change the flags, or generation_config.json in the folder") from error
     if words is not None:
         return result
     result.last = time.perf_counter()

@@ -95,5 +95,5 @@ def write_contract(
 
 def _module(client: str) -> Any:
     if client not in _MODULES:
-        raise problem("E0301", f"{client} is no client that is known", *(f"--for {name}" for name in CLIENTS))
+        raise problem("E0306", f"{client} is no client that is known", *(f"--for {name}" for name in CLIENTS))
     return importlib.import_module(f".{_MODULES[client]}", __package__)

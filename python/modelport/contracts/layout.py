@@ -131,7 +131,7 @@ def named_class(config: Any, model_class: str | None = None) -> str:
 
 def refusal(client: str, config: Any, name: str, why: str, *ways_out: str) -> ExportError:
     return problem(
-        "E0301",
+        "E0315",
         f"{client} cannot run {name} (model type {config.model_type}): {why}",
         *ways_out,
         "export it without --for; modelport.load(OUT) runs it",

@@ -28,11 +28,11 @@ def _format_of(config: ExportConfigMixin | dict[str, Any]) -> str:
     wanted = config.get("export_format") if isinstance(config, dict) else config.export_format
     if wanted is None:
         raise problem(
-            "E0301", "the export config has no 'export_format'", f"one of: {', '.join(AUTO_EXPORTER_MAPPING)}"
+            "E0306", "the export config has no 'export_format'", f"one of: {', '.join(AUTO_EXPORTER_MAPPING)}"
         )
     name = wanted.value if isinstance(wanted, ExportFormat) else str(wanted)
     if name not in AUTO_EXPORTER_MAPPING or name not in AUTO_EXPORT_CONFIG_MAPPING:
-        raise problem("E0301", f"no exporter for the format {name!r}", f"one of: {', '.join(AUTO_EXPORTER_MAPPING)}")
+        raise problem("E0306", f"no exporter for the format {name!r}", f"one of: {', '.join(AUTO_EXPORTER_MAPPING)}")
     return name
 
 

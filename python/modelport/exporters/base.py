@@ -49,7 +49,7 @@ def config_of_part(config: Any, name: str) -> Any:
     if not isinstance(config, dict) or not config or not all(map(_is_config, config.items())):
         return config
     if name not in config:
-        raise problem("E0301", f"the config by part has none for {name}", f"add config[{name!r}]")
+        raise problem("E0306", f"the config by part has none for {name}", f"add config[{name!r}]")
     return config[name]
 
 
@@ -75,4 +75,4 @@ def check_packages(who: str, required: list[str], minimum: dict[str, str] | None
             bad.append(f"{package} {found} (needs {least})")
     if bad:
         names = " ".join(entry.split()[0] for entry in bad)
-        raise problem("E0301", f"{who} needs {', '.join(bad)}", f"pip install -U {names}")
+        raise problem("E0307", f"{who} needs {', '.join(bad)}", f"pip install -U {names}")

@@ -29,7 +29,7 @@ class ExportConfigMixin:
         unknown = sorted(set(config_dict) - known)
         if unknown:
             raise problem(
-                "E0301", f"{cls.__name__} has no field {', '.join(unknown)}", f"it has: {', '.join(sorted(known))}"
+                "E0306", f"{cls.__name__} has no field {', '.join(unknown)}", f"it has: {', '.join(sorted(known))}"
             )
         return cls(**config_dict)
 
@@ -43,7 +43,7 @@ class ExportConfigMixin:
         if not isinstance(config, cls):
             article = "an" if cls.__name__[0] in "AEIOU" else "a"
             way_out = f"pass {article} {cls.__name__} or a dict of its fields"
-            raise problem("E0301", f"config is a {type(config).__name__}", way_out)
+            raise problem("E0306", f"config is a {type(config).__name__}", way_out)
         return config
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class DynamoConfig(ExportConfigMixin):
             self.export_format = ExportFormat(self.export_format)
         if self.quantizer is not None:
             raise problem(
-                "E0301", "quantizers are not supported yet", "export without quantizer, then quantize the artifact"
+                "E0306", "quantizers are not supported yet", "export without quantizer, then quantize the artifact"
             )
 
 
@@ -110,7 +110,7 @@ class OnnxConfig(DynamoConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.weights not in ("copy", "link"):
-            raise problem("E0301", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")
+            raise problem("E0306", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")
 
 
 # Backends of ExecuTorch that others can write for, and we not yet.
@@ -144,15 +144,15 @@ class ExecutorchConfig(DynamoConfig):
         super().__post_init__()
         if self.backend and self.recipe and self.backend != self.recipe:
             what = f"backend={self.backend!r} and recipe={self.recipe!r} are two names for one thing"
-            raise problem("E0301", what, "give one of them")
+            raise problem("E0306", what, "give one of them")
         self.backend = self.recipe = self.backend or self.recipe or "portable"
         _check_backend(self.backend)
         for name in ("alloc_graph_input", "alloc_graph_output", "alloc_mutable_buffers"):
             if not getattr(self, name):
                 what = f"{name}=False: programs whose memory the caller provides are not written yet"
-                raise problem("E0301", what, f"leave {name} out")
+                raise problem("E0306", what, f"leave {name} out")
         if self.max_seq_len is not None and (type(self.max_seq_len) is not int or self.max_seq_len < 1):
-            raise problem("E0301", f"max_seq_len={self.max_seq_len!r} is no size", "max_seq_len=2048")
+            raise problem("E0306", f"max_seq_len={self.max_seq_len!r} is no size", "max_seq_len=2048")
 
 
 def _check_backend(name: str) -> None:

@@ -14,13 +14,12 @@ from typing import IO, Any, ClassVar
 
 import torch
 
-from ..artifacts.limits import Limits, check_frozen
+from ..artifacts.limits import Limits
 from ..artifacts.pte import NOTES, without_schemas
 from ..artifacts.staging import Staging
 from ..base import core
 from ..base.dtypes import float_dtype, short_name
-from ..base.errors import problem
-from ..base.structure import flatten, unflatten
+from ..base.structure import unflatten
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
 from ..lazy.entry import capture
@@ -146,22 +145,11 @@ class ExecutorchProgram:
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The model's own inputs, nested or already flat, as the runtime takes them, in its order."""
-        flat = flatten(dict(inputs))
-        values = dict(zip(flat.names, flat.leaves, strict=True))
         takes = f"it takes: {', '.join(map(str, self._slots.values()))}"
         tensors = {}
-        for name, slot in self._slots.items():
-            given = values.pop(name, None)
-            if not isinstance(given, torch.Tensor):
-                raise problem("E0301", f"the input {name} is missing", takes)
-            refuse_other_type(slot, given, takes)
+        for name, given in self.captured.tensors_by_name(inputs, takes=takes).items():
+            refuse_other_type(self._slots[name], given, takes)
             tensors[name] = as_fed(given)
-        frozen = self.captured.frozen()
-        for name, value in values.items():
-            if name in frozen:
-                check_frozen(name, value, frozen[name])
-            elif value is not None:
-                raise problem("E0301", f"the program takes no input {name!r}", takes)
         check_sizes(self.limits, [list(tensors[name].shape) for name in self.limits.inputs])
         return tensors
 

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from ..artifacts.artifact import further_outputs
-from ..artifacts.limits import CallLimits, Limits, check_frozen
+from ..artifacts.limits import CallLimits, Limits
 from ..artifacts.staging import Staging
 from ..base import core
 from ..base.dtypes import float_dtype, short_name
 from ..base.errors import problem
-from ..base.structure import flatten
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
 from ..lazy.checkpoint_weights import CheckpointWeights
@@ -132,7 +131,7 @@ class PartExport:
             return logits
         who = type(self.model).__name__
         raise problem(
-            "E0301",
+            "E0306",
             f"num_logits_to_keep={logits}: {who} gives the logits of all tokens, whatever it is told",
             "leave num_logits_to_keep out",
         )
@@ -143,7 +142,7 @@ def checked_opset(asked: int | None) -> int:
         return DEFAULT_OPSET
     if asked not in OPSETS:
         raise problem(
-            "E0301",
+            "E0306",
             f"opset {asked} is none that can be written",
             f"choose one from {OPSETS[0]} to {OPSETS[-1]}; {DEFAULT_OPSET} is the default",
         )
@@ -207,22 +206,8 @@ class OnnxProgram:
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The model's own inputs, nested or already flat, as onnxruntime takes them."""
-        flat = flatten(dict(inputs))
-        values = dict(zip(flat.names, flat.leaves, strict=True))
-        tensors = {}
-        for own, name in self._input_names.items():
-            given = values.pop(own, None) if own in values else values.pop(name, None)
-            if not isinstance(given, torch.Tensor):
-                raise problem("E0301", f"the input {own} is missing", f"it takes: {', '.join(self._input_names)}")
-            tensors[name] = given
-        frozen = self.captured.frozen()
-        for name, value in values.items():
-            if name in frozen:
-                check_frozen(name, value, frozen[name])
-            elif value is not None:
-                taken = ", ".join(self._input_names)
-                raise problem("E0301", f"the program takes no input {name!r}", f"it takes: {taken}")
-        feeds = {name: to_numpy(tensor) for name, tensor in tensors.items()}
+        tensors = self.captured.tensors_by_name(inputs, renamed=self._input_names)
+        feeds = {self._input_names[name]: to_numpy(tensor) for name, tensor in tensors.items()}
         self.limits.check_sizes([shape_of(feeds[name]) for name in self.limits.inputs])
         return feeds
 
@@ -297,7 +282,7 @@ class OnnxProgram:
         """Where the weights are that have no contents in memory, to be read and converted as they are written."""
         if layout == "linked" and not hasattr(self.captured, "weight_files"):
             raise problem(
-                "E0301",
+                "E0306",
                 "weights='link' needs a checkpoint to point into, and this model is in memory",
                 "export from the folder: OnnxExporter().export('path/to/folder', inputs, config)",
                 "weights='copy'",

@@ -78,7 +78,7 @@ def check_names(names: Mapping[str, str], known: Iterable[str]) -> None:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise problem(
-            "E0301",
+            "E0306",
             f"names= renames {', '.join(unknown)}, which the model does not have",
             f"it has: {', '.join(known)}",
         )

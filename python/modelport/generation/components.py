@@ -126,7 +126,7 @@ def _encoder_decoder(model: Any, inputs: Mapping[str, Any], export: Export, gene
     calls = seen["model"]
     if not calls:
         raise problem(
-            "E0301",
+            "E0311",
             f"generate of {type(model).__name__} hands over to an encoder-decoder inside it",
             "OnnxExporter().export(part, inputs) exports its parts one by one",
         )

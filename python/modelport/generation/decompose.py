@@ -40,7 +40,7 @@ def decompose_prefill_decode(
     name = next((name for name in parts if len(seen[name]) > 1), None)
     if name is None:
         raise problem(
-            "E0301",
+            "E0311",
             f"generate of {type(model).__name__} makes no calls for one token after the other",
             "OnnxExporter().export(model, inputs) exports a forward pass",
         )
@@ -60,7 +60,7 @@ def decompose_multimodal(model: Any, inputs: Mapping[str, Any]) -> Parts:
     parts = _parts(model)
     if not is_multimodal(model):
         raise problem(
-            "E0301",
+            "E0311",
             f"{type(model).__name__} has no encoder of images or sounds beside a language model",
             "decompose_prefill_decode(model, inputs)",
         )

@@ -54,7 +54,7 @@ def multimodal_components(
             reason = _first_line(error)  # in one piece with the prompt it may work
     if cut.hands_over:
         raise problem(
-            "E0301",
+            "E0311",
             f"generate of {type(model).__name__} hands over to the {type(cut.stepping).__name__} inside it, "
             f"and what it hands over cannot be cut off: {reason}",
             "OnnxExporter().export(part, inputs) exports its parts one by one",

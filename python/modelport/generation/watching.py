@@ -99,7 +99,7 @@ def refuse_if_it_cannot_generate(model: Any) -> None:
     if can is None or not can():
         cls = model if isinstance(model, type) else type(model)
         raise problem(
-            "E0301",
+            "E0311",
             f"{cls.__name__} cannot generate: it has no head that gives the next token",
             "export it as it is: OnnxExporter().export(model, inputs)",
             "load the class that generates, such as AutoModelForCausalLM or AutoModelForSeq2SeqLM",

@@ -45,7 +45,7 @@ def example_inputs(
     lacking = rules.without_rule(subject)
     if lacking:
         what = f"no rule makes the inputs {', '.join(lacking)} of {subject.cls.__name__}"
-        raise problem("E0301", what, _BY_HAND)
+        raise problem("E0310", what, _BY_HAND)
     taken = subject.facts.numbers()
     if sequence is None:
         sequence = next((length for length in _LENGTHS if length not in taken), _LENGTHS[0])
@@ -111,7 +111,7 @@ def _subject(model_or_class: Any, config: Any, preprocessor: dict[str, Any] | No
         model_or_class, config = model_class(model_or_class, task), model_or_class
     if config is None and isinstance(model_or_class, type):
         raise problem(
-            "E0301",
+            "E0310",
             f"the inputs of the class {model_or_class.__name__} depend on its config",
             "pass it: example_inputs(cls, config)",
         )
@@ -164,7 +164,7 @@ def _first_that_runs(
             if not placeholders.told(error, making):
                 break
     raise problem(
-        "E0301",
+        "E0310",
         f"{subject.cls.__name__} takes none of the inputs that the rules make: {type(first).__name__}: {first}",
         _BY_HAND,
     ) from first
@@ -179,7 +179,7 @@ def _recognised(inputs: dict[str, Any], model: Any) -> ExampleInputs:
     missing = [name for name in inputs if name not in made]
     if missing:
         what = f"no rule makes the inputs {', '.join(missing)} at another size"
-        raise problem("E0301", what, "pass the further inputs yourself")
+        raise problem("E0310", what, "pass the further inputs yourself")
     for name in set(made) - set(inputs):
         del made[name]
     return made

@@ -108,7 +108,7 @@ def _canonical(task: str) -> str:
     known = _ALSO.get(task, task).removesuffix("-with-past")
     known = _ALSO.get(known, known)
     if known not in _TASKS:
-        raise problem("E0301", f"no task is called {task!r}", f"name one of these: {', '.join(known_tasks())}")
+        raise problem("E0309", f"no task is called {task!r}", f"name one of these: {', '.join(known_tasks())}")
     return known
 
 
@@ -141,7 +141,7 @@ def _nothing_named(config: Any) -> ExportError:
     )
     tasks = _tasks_of(config)
     ways = [f"name a task; for {_get(config, 'model_type')} there are: {', '.join(tasks)}"] if tasks else []
-    return problem("E0301", what, *ways, "load the model yourself and pass it in place of the folder")
+    return problem("E0309", what, *ways, "load the model yourself and pass it in place of the folder")
 
 
 def _not_for(config: Any, task: str) -> ExportError:
@@ -152,4 +152,4 @@ def _not_for(config: Any, task: str) -> ExportError:
         if tasks
         else "leave the task out, so that the config's architectures count"
     )
-    return problem("E0301", f"transformers has no class for {task} with a model of type {model_type}", way)
+    return problem("E0309", f"transformers has no class for {task} with a model of type {model_type}", way)

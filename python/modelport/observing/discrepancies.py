@@ -64,7 +64,7 @@ class Comparison:
             return {name: to_numpy(tensor) for name, tensor in zip(self.inputs, tensors.values(), strict=True)}
         unknown = [name for name in self.inputs if name not in every]
         raise problem(
-            "E0301",
+            "E0313",
             f"the model takes {', '.join(unknown)}, which the calls do not have",
             f"they have: {', '.join(every)}",
         )
@@ -137,5 +137,5 @@ def _session(onnx_model: Any) -> Any:
     if hasattr(proto, "SerializeToString"):
         return quiet_session(proto.SerializeToString())
     raise problem(
-        "E0301", f"a {type(onnx_model).__name__} is no ONNX model", "pass a path, bytes, or what an exporter returned"
+        "E0106", f"a {type(onnx_model).__name__} is no ONNX model", "pass a path, bytes, or what an exporter returned"
     )

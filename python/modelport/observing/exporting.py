@@ -34,7 +34,7 @@ def export(
     """The first plan by which the model itself gives what it gave, and whose graph does so too."""
     if not isinstance(model, torch.nn.Module):
         raise problem(
-            "E0301",
+            "E0313",
             f"a {type(model).__name__} is no torch module, and its weights cannot be found",
             "make it an attribute of a torch.nn.Module whose forward calls it, and observe that",
         )

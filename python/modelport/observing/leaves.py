@@ -118,7 +118,7 @@ def _check_structure(argument: str, found: list[dict[str, torch.Tensor]], leaves
         other = [name for name in tensors if _of(argument)(name) and name not in leaves]
         if other:
             raise problem(
-                "E0301",
+                "E0313",
                 f"the argument {argument!r} holds {', '.join(other[:3])} in call {call} and not in call {at}: "
                 "no single example has both",
                 f"observer.export(path, calls=[{call}])",
@@ -131,7 +131,7 @@ def _check_ranks(leaf: Leaf) -> None:
     if len(ranks) > 1:
         told = " and ".join(f"{rank} axes in call {call}" for rank, call in ranks.items())
         raise problem(
-            "E0301",
+            "E0313",
             f"{leaf.name} has {told}: one graph takes it with one number of axes",
             *(f"observer.export(path, calls=[{call}])" for call in ranks.values()),
         )

@@ -67,7 +67,7 @@ class InputObserver:
     def __call__(self, model: Any, store_n_calls: int = 3, method_name: str = "forward") -> Iterator[InputObserver]:
         """Stores the next `store_n_calls` calls of the method, on top of those stored before."""
         if store_n_calls < 1:
-            raise problem("E0301", f"store_n_calls={store_n_calls} stores nothing", "store_n_calls=3")
+            raise problem("E0306", f"store_n_calls={store_n_calls} stores nothing", "store_n_calls=3")
         listener = _Listener(self, store_n_calls)
         with watched(model, method_name, listener):
             self._take(model, method_name)
@@ -77,7 +77,7 @@ class InputObserver:
         signature = Signature.of(unwatched(model, method_name))
         if self.info is not None and self.info.signature != signature:
             raise problem(
-                "E0301",
+                "E0313",
                 f"the observer holds calls of {self._method_name}, and {method_name} takes other arguments",
                 "use an observer for each of them",
             )
@@ -136,7 +136,7 @@ class InputObserver:
             return args, kwargs
         if args and kwargs:
             raise problem(
-                "E0301",
+                "E0313",
                 "the arguments are partly positional",
                 "args, kwargs = observer.infer_arguments(as_args_kwargs=True)",
             )
@@ -149,7 +149,7 @@ class InputObserver:
         unknown = wanted - {name for call in info.inputs for name in call.arguments}
         if unknown:
             raise problem(
-                "E0301",
+                "E0313",
                 f"no call has an argument {', '.join(sorted(map(repr, unknown)))}",
                 f"they have: {', '.join(dict.fromkeys(n for call in info.inputs for n in call.arguments))}",
             )
@@ -219,10 +219,10 @@ class InputObserver:
 
     def _stored(self) -> InputObserverInfo:
         if self.info is None:
-            raise problem("E0301", "no inputs were captured", "with observer(model): model(**inputs)")
+            raise problem("E0313", "no inputs were captured", "with observer(model): model(**inputs)")
         if not len(self.info):
             raise problem(
-                "E0301",
+                "E0313",
                 f"no inputs were captured: {type(self._model).__name__}.{self._method_name} was not called meanwhile",
                 "observe the object that is called, which may be an inner one: with observer(model.base_model): ...",
             )
@@ -231,7 +231,7 @@ class InputObserver:
     def _index(self, call: int) -> int:
         count = len(self._stored())
         if not -count <= call < count:
-            raise problem("E0301", f"there is no call {call}", f"calls 0 to {count - 1} are stored")
+            raise problem("E0313", f"there is no call {call}", f"calls 0 to {count - 1} are stored")
         return call % count
 
     def _inferred(self, batch: Batch) -> Plan:
@@ -279,7 +279,7 @@ class InputObserver:
         unknown = [name for name in values if name.split(".")[0] not in names]
         if unknown and info.signature.more is None:
             raise problem(
-                "E0301",
+                "E0313",
                 f"value_if_missing has {', '.join(unknown)}, which the observed method does not take",
                 f"it takes: {', '.join(names)}",
             )

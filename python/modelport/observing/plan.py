@@ -191,7 +191,7 @@ class Plan:
                 nested = candidate.built({})
                 if argument in nested:
                     return nested
-        raise problem("E0301", f"no call shows {argument!r} without {gone[0].name}", "observe more calls")
+        raise problem("E0313", f"no call shows {argument!r} without {gone[0].name}", "observe more calls")
 
 
 def _are_counts(row: Sequence[Any]) -> bool:
@@ -210,7 +210,7 @@ def _differ(differing: Mapping[str, Sequence[Any]], which: Sequence[int]) -> Exc
     name, row = next(iter(differing.items()))
     alike = [call for call, value in zip(which, row, strict=True) if value == row[0]]
     return problem(
-        "E0301",
+        "E0313",
         f"arguments that are no tensors differ between the calls, and one graph has one value of each: {told}",
         f"observer.export(path, calls={alike})",
         f"observer.remove_inputs([{name!r}])",

@@ -30,7 +30,7 @@ def watched(owner: Any, method_name: str, listener: Listener) -> Iterator[None]:
     if not callable(getattr(owner, method_name, None)):
         names = [name for name in ("forward", "generate", "encode") if callable(getattr(owner, name, None))]
         raise problem(
-            "E0301",
+            "E0313",
             f"{type(owner).__name__} has no method {method_name!r} to observe",
             f"method_name={names[0]!r}" if names else "pass the object whose method is called",
         )

@@ -144,7 +144,7 @@ class SessionCache(DynamicCache):
             return
         if not self.is_croppable:
             raise problem(
-                "E0301",
+                "E0314",
                 "this model keeps states that cannot go back by some tokens",
                 "generate without what needs that, such as assisted decoding",
             )
@@ -153,7 +153,7 @@ class SessionCache(DynamicCache):
 
     def update(self, *_args: Any, **_kwargs: Any) -> Any:
         raise problem(
-            "E0301",
+            "E0314",
             "this cache belongs to an exported model, which fills it itself",
             "pass it to the model that it came from: model.generate(..., past_key_values=cache)",
         )

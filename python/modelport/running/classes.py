@@ -14,7 +14,7 @@ def generating_class(folder: Folder) -> Any:
     found = _class_or_reason(folder)
     if folder.in_parts and isinstance(found, str):
         raise problem(
-            "E0301",
+            "E0309",
             f"{folder.path}: {found}, and its files only make sense for one that generates",
             "copy the config.json of the model that was exported into the folder",
             "pip install --upgrade transformers",
@@ -47,7 +47,7 @@ def _gives_logits(folder: Folder) -> bool:
 
 def cannot_generate(folder: Any, reason: str) -> Exception:
     return problem(
-        "E0301",
+        "E0311",
         f"the model in {folder} cannot generate: {reason}",
         "call it in Python: modelport.load(folder)(**inputs)",
         "export the class that generates: modelport export onnx MODEL OUT --task text-generation",

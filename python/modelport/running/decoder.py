@@ -92,7 +92,7 @@ def parts_of(cache: Cache) -> tuple[SessionCache, SessionCache]:
         own, cross = cache, SessionCache([], cast("Any", getattr(cache, "memory", None)))
     if not isinstance(own, SessionCache) or not isinstance(cross, SessionCache):
         raise problem(
-            "E0301",
+            "E0314",
             f"this model cannot go on from a {type(own).__name__}: its own cache is in the runtime's memory",
             "leave past_key_values out; generate(..., return_dict_in_generate=True) gives the cache to go on with",
         )

@@ -129,12 +129,12 @@ class OnSessions:
         if (device is None or device.type == "cpu") and dtype in (None, self.dtype):
             return self
         raise problem(
-            "E0301", "an exported model stays on the CPU, in the type that it has", "export it in another: --dtype fp16"
+            "E0314", "an exported model stays on the CPU, in the type that it has", "export it in another: --dtype fp16"
         )
 
     def save_pretrained(self, *_args: Any, **_kwargs: Any) -> Any:
         raise problem(
-            "E0301", "this model has no weights of its own: they are in the files that it runs", "copy the folder"
+            "E0314", "this model has no weights of its own: they are in the files that it runs", "copy the folder"
         )
 
 
@@ -149,7 +149,7 @@ def refuse_too_long(config: Any, tokens: int, *, encoder: bool = False) -> None:
     limit = context_length(config, encoder=encoder)
     if limit is not None and tokens > limit:
         raise problem(
-            "E0301",
+            "E0312",
             f"the prompt has {tokens} tokens, and the model reads at most {limit}",
             f"shorten it, for instance with the tokenizer: tokenizer(..., truncation=True, max_length={limit})",
         )

@@ -15,12 +15,12 @@ def read_image(path: str) -> Any:
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as error:
-        raise problem("E0301", "pictures are read by Pillow, which is not installed", "pip install pillow") from error
+        raise problem("E0307", "pictures are read by Pillow, which is not installed", "pip install pillow") from error
     try:
         with Image.open(path) as image:
             return image.convert("RGB")
     except (UnidentifiedImageError, OSError, SyntaxError) as error:  # Pillow says so of broken PNG files
-        raise problem("E0301", f"{path} is no picture that can be read: {error}", "use a PNG or JPEG file") from error
+        raise problem("E0312", f"{path} is no picture that can be read: {error}", "use a PNG or JPEG file") from error
 
 
 def read_sound(path: str) -> tuple[Any, int]:
@@ -52,7 +52,7 @@ def _by_soundfile(path: str, error: Exception) -> tuple[Any, int]:
         import soundfile
     except ImportError:
         raise problem(
-            "E0301",
+            "E0312",
             f"{path} is no WAV file that can be read: {error}",
             f"convert it: ffmpeg -i {path} sound.wav",
             "for other formats: pip install soundfile",
@@ -60,7 +60,7 @@ def _by_soundfile(path: str, error: Exception) -> tuple[Any, int]:
     try:
         samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
     except Exception as refused:
-        raise problem("E0301", f"{path} is no sound that can be read: {refused}", "use a WAV file") from refused
+        raise problem("E0312", f"{path} is no sound that can be read: {refused}", "use a WAV file") from refused
     return samples.mean(axis=1), rate
 
 

@@ -72,7 +72,7 @@ class Reader:
     def _tokenizer(self) -> Any:
         if not _has(self.folder, _TOKENIZER_FILES):
             raise problem(
-                "E0301",
+                "E0312",
                 f"{self.folder} has no tokenizer",
                 "copy tokenizer.json and tokenizer_config.json of the model into it",
                 "generate from token ids: modelport.load(folder).generate(input_ids)",
@@ -118,7 +118,7 @@ class Reader:
         except Exception as error:  # processors are programs of their own
             raise self._not_taken("processor", error, "see which pictures or sounds the model takes") from error
         if text is not None and "input_ids" not in made:
-            raise problem("E0301", "the model reads no text beside a picture or a sound", "leave the prompt away")
+            raise problem("E0312", "the model reads no text beside a picture or a sound", "leave the prompt away")
         return made
 
     def _text(self, prompt: Prompt) -> tuple[str | None, bool]:
@@ -145,11 +145,11 @@ class Reader:
 
     def _refuse_what_it_cannot_read(self, prompt: Prompt) -> None:
         if prompt.images and self.image_processor is None:
-            raise problem("E0301", f"the model in {self.folder} reads no pictures", "leave --image away")
+            raise problem("E0312", f"the model in {self.folder} reads no pictures", "leave --image away")
         if prompt.sounds and self.feature_extractor is None:
-            raise problem("E0301", f"the model in {self.folder} reads no sounds", "leave --audio away")
+            raise problem("E0312", f"the model in {self.folder} reads no sounds", "leave --audio away")
         if prompt.text is None and prompt.is_text_only:
-            raise problem("E0301", "there is no prompt", 'modelport run FOLDER "Once upon a time"')
+            raise problem("E0312", "there is no prompt", 'modelport run FOLDER "Once upon a time"')
 
     def _not_taken(self, what: str, error: Exception, way: str) -> ExportError:
-        return problem("E0301", f"the {what} of {self.folder} fails: {type(error).__name__}: {error}", way)
+        return problem("E0312", f"the {what} of {self.folder} fails: {type(error).__name__}: {error}", way)

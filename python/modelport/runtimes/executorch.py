@@ -39,7 +39,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     """The runtime has to be there, and has no settings."""
     if options:
         what = f"ExecuTorch's runtime has no settings, and {', '.join(options)} is one"
-        raise problem("E0301", what, "leave it out")
+        raise problem("E0306", what, "leave it out")
     runtime()
 
 
@@ -50,7 +50,7 @@ def runtime() -> Any:
         from executorch.extension.pybindings import _C
     except ImportError as error:
         raise problem(
-            "E0301",
+            "E0307",
             "a .pte file runs in ExecuTorch's runtime, which is not installed",
             f"pip install {REQUIREMENT}",
             "export without a check: --no-check",
@@ -199,6 +199,6 @@ class ProgramSession:
 def slot_of(row: Mapping[str, Any]) -> Slot:
     if row["dtype"] not in DTYPES:
         what = f"the input {row['name']} is {row['dtype']}, a type that ExecuTorch's runtime does not take"
-        raise problem("E0301", what, "export to onnx or pt2")
+        raise problem("E0106", what, "export to onnx or pt2")
     shape = [int(size) if size.isdecimal() else size for size in row["shape"]]
     return Slot(row["name"], DTYPES[row["dtype"]], shape)

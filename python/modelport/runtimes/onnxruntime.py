@@ -134,7 +134,7 @@ def needs_onnxruntime() -> None:
         import onnxruntime  # noqa: F401
     except ImportError as error:
         raise problem(
-            "E0301",
+            "E0307",
             "a check runs the artifact in onnxruntime, which is not installed",
             "pip install onnxruntime",
             "export without a check: --no-check",
@@ -148,7 +148,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     if unknown:
         known = [name for name in vars(SessionOptions) if isinstance(vars(SessionOptions)[name], property)]
         what = f"onnxruntime's SessionOptions has no {', '.join(unknown)}"
-        raise problem("E0301", what, f"it has: {', '.join(known)}" if known else "leave it out")
+        raise problem("E0306", what, f"it has: {', '.join(known)}" if known else "leave it out")
 
 
 def as_written() -> dict[str, Any]:

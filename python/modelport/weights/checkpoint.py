@@ -167,7 +167,7 @@ def find_class(folder: Path, written: dict[str, Any], model_class: Any) -> Any:
         if found is None:
             what = f"transformers has no class {model_class}" if model_class else "config.json names no architectures"
             raise problem(
-                "E0301",
+                "E0309",
                 f"{folder}: {what}",
                 "say which one it is: modelport.capture(folder, inputs, model_class='LlamaForCausalLM')",
                 "load the model yourself: modelport.capture(model, inputs)",
@@ -183,7 +183,7 @@ def read_class_config(folder: Path, model_class: Any) -> tuple[Any, Any]:
         found = classes_for(model_class, config)
         if not found:
             raise problem(
-                "E0301",
+                "E0309",
                 f"{folder}: {model_class.__name__} has no model for a {type(config).__name__}",
                 "say which class it is: modelport.capture(folder, inputs, model_class='LlamaForCausalLM')",
             )

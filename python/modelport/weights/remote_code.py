@@ -34,7 +34,7 @@ def code_files(folder: Path, prefix: str = "Auto") -> list[str]:
 
 def refuse_code(folder: Path, what: str, files: list[str], way_out: str) -> ExportError:
     return problem(
-        "E0301",
+        "E0308",
         f"{what} in {folder} needs Python code that lies there: {', '.join(files)}",
         f"read that code, and if you trust it: {way_out}",
     )

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "ops/emit/symbol_of.h"
 #include "shape/linear.h"
 
 namespace modelport::executorch {
@@ -65,43 +66,13 @@ std::string_view tensor_kernel(Real::Op op) {
   }
 }
 
-std::string name_of(const ir::ScalarType& symbol) {
-  if (const Int* x = std::get_if<Int>(&symbol.symbol)) {
-    const auto name = x->as_symbol();
-    return name ? std::string(*name) : "";
-  }
-  if (const Real* real = std::get_if<Real>(&symbol.symbol)) return real->node().name;
-  return std::get<Bool>(symbol.symbol).node().name;
-}
-
 }  // namespace
 
-void RuntimeNumbers::learn_sizes(Index tensor, const std::vector<Int>& shape) {
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-    const Int& size = shape[axis];
-    if (size.is_constant()) continue;
-    const Source source{tensor, static_cast<std::int64_t>(axis), size};
-    if (const auto symbol = size.as_symbol()) {
-      // A size on its own beats one that has to be solved for.
-      Source& known = sources_[std::string(*symbol)];
-      if (known.tensor < 0 || !known.size.as_symbol()) known = source;
-      continue;
-    }
-    std::set<std::string, std::less<>> symbols;
-    shape::collect_symbols(size, symbols);
-    for (const std::string& symbol : symbols) {
-      if (!knows(symbol) && shape::linear_in(size, symbol)) sources_.emplace(symbol, source);
-    }
-  }
-}
-
 void RuntimeNumbers::learn_number(const ir::ScalarType& symbol, Index value) {
-  const std::string name = name_of(symbol);
-  if (!name.empty()) numbers_.insert_or_assign(name, value);
-}
-
-bool RuntimeNumbers::knows(const std::string& symbol) const {
-  return numbers_.contains(symbol) || sources_.contains(symbol);
+  const std::string name = ops::emit::symbol_of(symbol);
+  if (name.empty()) return;
+  sources_.learn_number(name);
+  numbers_.insert_or_assign(name, value);
 }
 
 /// Operators on numbers have their result as the last argument, once. The same operator on the same
@@ -128,14 +99,13 @@ Index RuntimeNumbers::integer(const Int& x) {
 
 Index RuntimeNumbers::symbol(const std::string& name) {
   if (const auto number = numbers_.find(name); number != numbers_.end()) return number->second;
-  const auto found = sources_.find(name);
-  if (found == sources_.end())
+  const auto* source = sources_.find(name);
+  if (source == nullptr)
     throw InternalError(fmt::format("symbol {} is used before anything has its size", name));
-  const Source source = found->second;
   const Index whole =
-      call("aten::sym_size.int", {source.tensor, table_.literal(source.axis)}, Result::integer);
-  if (source.size.as_symbol()) return whole;
-  const shape::Linear linear = shape::linear_in(source.size, name).value();
+      call("aten::sym_size.int", {source->tensor, table_.literal(source->axis)}, Result::integer);
+  if (source->alone()) return whole;
+  const shape::Linear linear = shape::linear_in(source->size, name).value();
   const Index part = call(kSub, {whole, integer(linear.rest)}, Result::integer);
   if (linear.factor == 1) return part;
   return call(kFloorDiv, {part, table_.literal(linear.factor)}, Result::integer);

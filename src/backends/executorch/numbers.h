@@ -11,6 +11,7 @@
 
 #include "backends/executorch/value_table.h"
 #include "ir/graph.h"
+#include "ops/emit/size_sources.h"
 #include "shape/tree.h"
 
 namespace modelport::executorch {
@@ -20,7 +21,9 @@ class RuntimeNumbers {
   explicit RuntimeNumbers(ValueTable& table) : table_(table) {}
 
   /// From here on the sizes of this tensor can be read.
-  void learn_sizes(Index tensor, const std::vector<shape::Int>& shape);
+  void learn_sizes(Index tensor, const std::vector<shape::Int>& shape) {
+    sources_.learn_sizes(tensor, shape);
+  }
   /// From here on this value is the number that the symbol stands for.
   void learn_number(const ir::ScalarType& symbol, Index value);
 
@@ -29,16 +32,10 @@ class RuntimeNumbers {
   Index truth(const shape::Bool& x);
 
  private:
-  struct Source {
-    Index tensor = -1;
-    std::int64_t axis = 0;
-    shape::Int size;  // of that axis, linear in the symbol
-  };
   struct Hash {
     std::size_t operator()(const shape::Int& x) const { return x.hash(); }
   };
 
-  bool knows(const std::string& symbol) const;
   enum class Result { integer, number, truth };
   Index call(std::string_view kernel, std::vector<Index> args, Result result);
   Index symbol(const std::string& name);
@@ -54,7 +51,7 @@ class RuntimeNumbers {
   Index through_tensors(std::string_view kernel, const std::vector<Index>& operands);
 
   ValueTable& table_;
-  std::unordered_map<std::string, Source> sources_;
+  ops::emit::SizeSources<Index> sources_;
   std::unordered_map<std::string, Index> numbers_;
   std::unordered_map<shape::Int, Index, Hash> known_;
   std::map<std::pair<std::string, std::vector<Index>>, Index> computed_;

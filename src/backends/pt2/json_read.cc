@@ -2,7 +2,6 @@
 #include "backends/pt2/json_read.h"
 
 #include <cmath>
-#include <limits>
 
 #include "base/error.h"
 
@@ -18,12 +17,9 @@ void damaged(std::string what) {
 }
 
 std::int64_t read_integer(const Json& json) {
-  const bool fits = json.is_number_integer() &&
-                    (!json.is_number_unsigned() ||
-                     json.get<std::uint64_t>() <=
-                         static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-  if (!fits) damaged("the program has " + quote_text(json.dump()) + " where an integer belongs");
-  return json.get<std::int64_t>();
+  const std::optional<std::int64_t> number = integer_in(json);
+  if (!number) damaged("the program has " + quote_text(json.dump()) + " where an integer belongs");
+  return *number;
 }
 
 double read_float(const Json& json) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/emit/symbol_of.h"
 #include "ops/onnx/lower.h"
 #include "shape/linear.h"
 
@@ -77,28 +78,16 @@ std::string_view function(Real::Op op) {
   throw InternalError("a real number that is no function of others");
 }
 
-const std::string* name_of(const ir::ScalarType& symbol, std::string& storage) {
-  if (const Int* x = std::get_if<Int>(&symbol.symbol)) {
-    if (const auto name = x->as_symbol()) storage = *name;
-  } else if (const Real* real = std::get_if<Real>(&symbol.symbol)) {
-    storage = real->node().name;
-  } else {
-    storage = std::get<Bool>(symbol.symbol).node().name;
-  }
-  return storage.empty() ? nullptr : &storage;
-}
-
 }  // namespace
 
 void Numbers::learn_number(const ir::ScalarType& symbol, ir::ValueId tensor) {
-  std::string storage;
-  const std::string* name = name_of(symbol, storage);
-  if (name == nullptr) return;  // a number that needs no name: known by other means
+  const std::string name = emit::symbol_of(symbol);
+  if (name.empty()) return;  // a number that needs no name: known by other means
   const Dtype dtype = std::holds_alternative<Int>(symbol.symbol)    ? Dtype::i64
                       : std::holds_alternative<Real>(symbol.symbol) ? Dtype::f64
                                                                     : Dtype::boolean;
-  lower_.sources().learn_number(*name);
-  numbers_.insert_or_assign(*name, lower_.cast(lower_.reshape(tensor, {1}), dtype));
+  lower_.sources().learn_number(name);
+  numbers_.insert_or_assign(name, lower_.cast(lower_.reshape(tensor, {1}), dtype));
 }
 
 ir::ValueId Numbers::read(ir::ValueId tensor, std::int64_t begin, std::int64_t end) {

@@ -1,0 +1,27 @@
+#include "shape/program_dims.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "shape/expression.h"
+
+namespace modelport::shape {
+
+bool depends_on_data(const Bool& condition, const std::vector<Dim>& dims) {
+  if (detail::reads_data(condition)) return true;
+  std::set<std::string, std::less<>> symbols;
+  collect_symbols(condition, symbols);
+  return std::ranges::any_of(symbols, [&](const std::string& name) {
+    const auto dim = std::ranges::find(dims, name, &Dim::name);
+    return dim == dims.end() || dim->from_data;
+  });
+}
+
+Dims dims_of(const std::vector<Dim>& dims) {
+  Dims own;
+  for (const Dim& dim : dims) own.declare(dim.name, dim.hint, dim.range);
+  return own;
+}
+
+}  // namespace modelport::shape
