@@ -48,6 +48,7 @@ stored_tensors = _modelport.stored_tensors
 sym_constant = _modelport.sym_constant
 sym_hint = _modelport.sym_hint
 sym_is_ours = _modelport.sym_is_ours
+sym_reads_data = _modelport.sym_reads_data
 sym_round = _modelport.sym_round
 sym_trunc = _modelport.sym_trunc
 write_pt2 = _modelport.write_pt2

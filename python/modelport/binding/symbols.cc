@@ -43,6 +43,19 @@ void bind_symbols(py::module_& module) {
         [&](const auto& x) -> py::object { return py::cast(number.session()->dims().hint(x)); },
         number.number());
   });
+  module.def("sym_reads_data", [](const c10::SymNode& node) {
+    const capture::SymNumber& number = ours(node);
+    const shape::Dims& dims = number.session()->dims();
+    const auto reads = [&](const auto& x) {
+      using Kind = std::decay_t<decltype(x)>;
+      if constexpr (std::is_same_v<Kind, shape::Bool>) {
+        return dims.depends_on_data(x);
+      } else {
+        return dims.depends_on_data(shape::Bool::compare(shape::Compare::eq, x, dims.hint(x)));
+      }
+    };
+    return std::visit(reads, number.number());
+  });
   module.def("sym_trunc", [](const c10::SymNode& node) { return ours(node).trunc(); });
   module.def("sym_round", [](const c10::SymNode& node) { return ours(node).round(); });
   module.def("sym_is_ours", [](const c10::SymNode& node) {

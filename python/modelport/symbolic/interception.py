@@ -21,6 +21,7 @@ from ..base.core import (
     sym_constant,
     sym_hint,
     sym_is_ours,
+    sym_reads_data,
     sym_round,
     sym_trunc,
 )
@@ -140,12 +141,29 @@ def _shows_data(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _symbol_hash(original: Callable[..., Any]) -> Callable[..., Any]:
-    """That of the number, so that a dict of plain numbers is found; the comparison that follows is the guard."""
+    """That of the number, so that a dict of plain numbers is found; the comparison that follows is the guard. Where
+    nothing is found there is none: a number from data is pinned."""
 
     def __hash__(self: Any) -> int:
-        return hash(sym_hint(self.node)) if sym_is_ours(self.node) else original(self)
+        return hash(_as_plain(self)) if sym_is_ours(self.node) else original(self)
 
     return __hash__
+
+
+def _symbol_text(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The digits, not the name of the symbol. A number from data is pinned: what becomes of its digits is not seen."""
+
+    def text(self: Any) -> str:
+        return str(_as_plain(self)) if sym_is_ours(self.node) else original(self)
+
+    return text
+
+
+def _as_plain(symbol: Any) -> Any:
+    value = sym_hint(symbol.node)
+    if sym_reads_data(symbol.node):
+        bool(symbol == value)
+    return value
 
 
 def _noted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -302,6 +320,8 @@ _REPLACEMENTS = Replacements(
         (torch.SymInt, "__divmod__", _quotient_and_rest),
         (torch.SymInt, "__rdivmod__", lambda _original: lambda by, number: (number // by, number % by)),
         (torch.SymFloat, "__hash__", _symbol_hash),
+        (torch.SymInt, "__repr__", _symbol_text),
+        (torch.SymFloat, "__repr__", _symbol_text),
         (torch.SymInt, "__int__", _noted("int")),
         (torch.SymInt, "__index__", _noted("range", "np")),
         (torch.SymFloat, "__int__", _noted("int")),
