@@ -86,6 +86,13 @@ def _fits(sizes: dict[str, int], arena_of: Callable[[dict[str, int]], int]) -> b
         return False
 
 
+def longest_sequence(max_seq_len: int | None, config: Any) -> int:
+    """What a cache holds: as asked for, or the positions that the model has up to a default."""
+    if max_seq_len is not None:
+        return max_seq_len
+    return min(_positions(config) or _SEQUENCE, _SEQUENCE)
+
+
 def _default(row: Mapping[str, Any], max_seq_len: int | None, config: Any) -> tuple[int, str]:
     if row["declared_hi"] is not None:
         return row["declared_hi"], "the largest of its dynamic shape"

@@ -60,6 +60,23 @@ def runtime() -> Any:
     return _C
 
 
+# Kernels that are in libraries of their own, by the namespace of their names.
+_LIBRARIES = {
+    "llama": "extension/llm/custom_ops/libcustom_ops_aot_lib.so",
+    "quantized_decomposed": "kernels/quantized/libquantized_ops_aot_lib.so",
+}
+
+
+@functools.cache
+def _load_kernels(namespace: str) -> None:
+    library = Path(runtime().__file__).parents[2] / _LIBRARIES[namespace]
+    try:
+        torch.ops.load_library(library)
+    except OSError as error:
+        what = f"the program uses kernels of {namespace}::, whose library does not load: {error}"
+        raise problem("E0103", what, f"pip install {REQUIREMENT}") from error
+
+
 @contextmanager
 def _stderr_shut() -> Iterator[None]:
     sys.stderr.flush()
@@ -135,6 +152,9 @@ class ProgramSession:
     def _loaded(self) -> Any:
         if self._module is None:
             core = runtime()
+            used = {kernel.partition("::")[0] for kernel in self.file.summary["methods"][self.method]["operators"]}
+            for namespace in sorted(used & _LIBRARIES.keys()):
+                _load_kernels(namespace)
             try:
                 self._module = core._load_for_executorch(os.fspath(self.path))
             except RuntimeError as error:
