@@ -3,6 +3,7 @@ that ExecuTorch's own runner for language models reads."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import os
@@ -73,7 +74,9 @@ class ExecutorchComponents(dict[str, ExecutorchProgram]):
         return written
 
     def write_configs(self, folder: Path) -> None:
-        self.model.config.save_pretrained(folder)
+        config = copy.deepcopy(self.model.config)
+        config.architectures = [type(self.model).__name__]
+        config.save_pretrained(folder)
         if getattr(self.model, "generation_config", None) is not None:
             self.model.generation_config.save_pretrained(folder)
 

@@ -136,7 +136,8 @@ class TensorMemory:
 class ProgramSession:
     """A method that is loaded: a Runner, whose values are tensors."""
 
-    def __init__(self, path: str | os.PathLike[str], method: str = "forward"):
+    def __init__(self, path: str | os.PathLike[str], method: str = "forward", beside: ProgramSession | None = None):
+        """`beside` is another method of the file: it is loaded once for both."""
         self.path, self.method = Path(path), method
         self.memory: Memory = TensorMemory()
         self.file = ProgramFile(path, method)
@@ -146,13 +147,14 @@ class ProgramSession:
         self._names = [row["name"] for row in self.file.outputs]
         self.outputs = [name for name in self._names if name not in checks]
         self._checks = [name for name in self._names if name in checks]
-        self._module: Any = None
+        self._module: Any = None if beside is None else beside._module
         self._loaded()
 
     def _loaded(self) -> Any:
         if self._module is None:
             core = runtime()
-            used = {kernel.partition("::")[0] for kernel in self.file.summary["methods"][self.method]["operators"]}
+            methods = self.file.summary["methods"].values()
+            used = {kernel.partition("::")[0] for method in methods for kernel in method["operators"]}
             for namespace in sorted(used & _LIBRARIES.keys()):
                 _load_kernels(namespace)
             try:
