@@ -88,7 +88,10 @@ def test_texts_that_take_turns_do_not_mix(exported: Path) -> None:
         ({"inputs": ids(), "max_new_tokens": 50}, "with 50 new ones there are more than the 40 of the cache"),
         ({"inputs": ids().expand(2, -1)}, "one text at a time, and there are 2"),
         ({"inputs": ids(), "num_beams": 2}, "one text at a time, and there are 2"),
-        ({"inputs": ids(), "attention_mask": torch.tensor([[0] + [1] * 10])}, "without padding"),
+        (
+            {"inputs": ids(), "attention_mask": torch.tensor([[0] + [1] * 10])},
+            "attention_mask hides",
+        ),
     ],
 )
 def test_what_the_program_cannot_do_is_refused_before_it_runs(exported: Path, given: Any, what: str) -> None:

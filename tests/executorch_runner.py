@@ -8,6 +8,7 @@ import string
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 LETTERS = string.ascii_letters + string.digits  # a token each
 BOS, EOS = 0, 1
@@ -15,6 +16,7 @@ VOCABULARY = len(LETTERS) + 2
 
 
 SPECIAL = {"<s>": BOS, "</s>": EOS}
+Prompt = str | list[Any]  # words; among pictures, which are nested lists of numbers, for the runner of those
 
 
 def ids_of(text: str) -> list[int]:
@@ -37,7 +39,7 @@ def write_tokenizer(path: Path) -> Path:
     return path
 
 
-def texts(runs: dict[str, tuple[Path, str, int]], tokenizer: Path) -> dict[str, str]:
+def texts(runs: dict[str, tuple[Path, Prompt, int]], tokenizer: Path) -> dict[str, str]:
     """What the runner says to each program with a prompt, and how many tokens it may; or why it fails."""
     asked = {name: [str(program), prompt, tokens] for name, (program, prompt, tokens) in runs.items()}
     command = [sys.executable, str(Path(__file__).resolve()), str(tokenizer)]
@@ -48,14 +50,24 @@ def texts(runs: dict[str, tuple[Path, str, int]], tokenizer: Path) -> dict[str, 
 
 
 def _serve() -> None:
-    from executorch.extension.llm.runner import GenerationConfig, TextLLMRunner
+    import torch
+    from executorch.extension.llm import runner
 
     said = {}
     for name, (program, prompt, tokens) in json.load(sys.stdin).items():
         words: list[str] = []
-        settings = GenerationConfig(echo=False, max_new_tokens=tokens, temperature=0.0)
+        settings = runner.GenerationConfig(echo=False, max_new_tokens=tokens, temperature=0.0)
         try:
-            TextLLMRunner(program, sys.argv[1]).generate(prompt, settings, words.append)
+            if isinstance(prompt, str):
+                runner.TextLLMRunner(program, sys.argv[1]).generate(prompt, settings, words.append)
+            else:
+                pieces = [
+                    runner.make_text_input(piece)
+                    if isinstance(piece, str)
+                    else runner.make_image_input(torch.tensor(piece))
+                    for piece in prompt
+                ]
+                runner.MultimodalRunner(program, sys.argv[1]).generate(pieces, settings, words.append)
             said[name] = "".join(words)
         except RuntimeError as error:
             said[name] = f"fails: {error}"

@@ -62,7 +62,9 @@ def _tell(console: Console, parts: Any, staging: Staging, size: int, report: Any
         lines.append(f"{name}: {method['instructions']} instructions, {memory}")
     if report is None:
         lines.append("what it generates was not compared with the model")
-    lines += [f"limit: {words}" for part in parts.values() for words in part.limits.words]
+    for name, part in parts.items():
+        whose = f" of {name}" if len(parts) > 1 else ""
+        lines += [f"limit{whose}: {words}" for words in part.limits.words]
     tokenizer = file.parent / "tokenizer.json"
     way = f'modelport run {shell_quote(staging.target)} "..."'
     if not tokenizer.exists():

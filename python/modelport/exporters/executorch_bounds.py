@@ -12,6 +12,7 @@ from .onnx_names import AXES, axis_names
 _SEQUENCE = 2048
 # What a program may set aside where nobody asked for more. The runtime takes all of it when it loads the file.
 _ARENA_BYTES = 512 << 20
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_target_positions")
 _OURS = {theirs: ours for ours, theirs in AXES.items()}
 
 
@@ -118,17 +119,15 @@ def _positions(config: Any) -> int | None:
     if config is None:
         return None
     if isinstance(config, Mapping):
-        for part in (config, config.get("text_config") or {}):
-            for name in ("max_position_embeddings", "n_positions"):
-                if isinstance(part.get(name), int):
-                    return part[name]
-        return None
-    try:
-        text = config.get_text_config() if hasattr(config, "get_text_config") else config
-    except ValueError:  # it has several
-        return None
-    found = getattr(text, "max_position_embeddings", None)
-    return found if isinstance(found, int) and found > 0 else None
+        parts = [part for part in (config, config.get("text_config")) if isinstance(part, Mapping)]
+        sizes = [part.get(name) for part in parts for name in _POSITIONS]
+    else:
+        try:
+            text = config.get_text_config(decoder=True) if hasattr(config, "get_text_config") else config
+        except ValueError:  # it has several
+            return None
+        sizes = [getattr(text, name, None) for name in _POSITIONS]
+    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
 def _checked(asked: Mapping[str, Any], axes: list[str]) -> dict[str, tuple[int, int]]:

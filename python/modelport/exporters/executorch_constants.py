@@ -3,10 +3,12 @@ optimum-executorch read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
+from ..base.dtypes import float_dtype
 from ..generation.custom_attention import CacheSettings
 
 
@@ -32,11 +34,21 @@ def constant_methods(model: Any, program: Any, settings: CacheSettings, *, cache
         "get_n_layers": getattr(config, "num_hidden_layers", None),
         "get_n_kv_heads": getattr(config, "num_key_value_heads", None) or heads,
         "get_head_dim": width,
-        "get_dtype": 5 if model.dtype == torch.float16 else 6,
+        "get_dtype": 5 if (float_dtype(program.config.dtype) or model.dtype) == torch.float16 else 6,
         "sliding_window": getattr(config, "sliding_window", None),
         "decoder_start_token_id": _told(model, "decoder_start_token_id"),
     }
     return {name: value for name, value in found.items() if isinstance(value, int | bool | list)}
+
+
+def of_media(model: Any, methods: Iterable[str]) -> dict[str, Any]:
+    """Which encoder there is, and the token that stands for what it makes."""
+    for kind, ours in (("vision", "image"), ("audio", "audio")):
+        if f"{kind}_encoder" in methods:
+            names = (f"{ours}_token_id", f"{ours}_token_index")
+            token = next((t for name in names if isinstance(t := getattr(model.config, name, None), int)), None)
+            return {"modality": kind} | ({} if token is None else {f"{kind}_token_id": token})
+    return {}
 
 
 def _told(model: Any, name: str) -> Any:

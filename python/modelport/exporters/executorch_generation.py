@@ -1,133 +1,150 @@
-"""Models that generate as one ExecuTorch program: a method that keeps its cache itself, and numbers about the model
-that ExecuTorch's own runner for language models reads."""
+"""Models that generate as one ExecuTorch program: decoders that keep their cache, the encoders and embeddings that they
+need, and numbers about the model that ExecuTorch's own runners read."""
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import json
 import os
-import shutil
-import tempfile
-import warnings
 from collections.abc import Mapping
-from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import Any
 
 import torch
+from transformers.cache_utils import EncoderDecoderCache
 
-from ..artifacts.pte import NOTES
-from ..artifacts.staging import Staging
 from ..base.dtypes import float_dtype
-from ..base.errors import ExportError
+from ..base.errors import ExportError, problem
 from ..capturing.arguments import refuse_training
 from ..capturing.captured import Captured
 from ..generation.custom_attention import CacheSettings, takes_custom
-from ..generation.static_decoder import StaticDecoder, WholeDecoder, keeps_a_cache
-from ..generation.watching import refuse_if_it_cannot_generate
-from ..lazy.captured import CheckpointCaptured
+from ..generation.encoder_decoder import encoder_example
+from ..generation.finding import find_cut, sees_or_hears
+from ..generation.static_decoder import (
+    StaticCrossDecoder,
+    StaticDecoder,
+    StaticEmbeddingDecoder,
+    WholeDecoder,
+    filled_cache,
+    ids_for,
+)
+from ..generation.static_parts import EncoderStates, media_parts
+from ..generation.watching import refuse_if_it_cannot_generate, watch_generate
 from ..lazy.checkpoint_weights import CheckpointWeights
-from ..lazy.entry import capture
 from ..lazy.folder import open_model
 from ..models.locks import only_user
 from ..weights import lazy_weights
 from .configs import ExecutorchConfig
-from .executorch import ExecutorchProgram, write_programs
+from .executorch import ExecutorchProgram
 from .executorch_bounds import longest_sequence
-from .executorch_constants import constant_methods
+from .executorch_components import ExecutorchComponents, captured_part
+from .executorch_constants import constant_methods, of_media
 from .patches import apply_patches
 
-
-class ExecutorchComponents(dict[str, ExecutorchProgram]):
-    """Methods of one program by name. `save` writes a `.pte` file, or a folder with one that `modelport.load` opens."""
-
-    file_name: ClassVar[str] = "model.pte"
-
-    def __init__(
-        self, programs: Mapping[str, ExecutorchProgram], model: Any, constants: Mapping[str, Any], notes: list[str]
-    ):
-        super().__init__(programs)
-        self.model, self.constant_methods = model, dict(constants)
-        self.notes = [*notes, *(note for program in programs.values() for note in program.notes)]
-        self.files: list[Path] = []
-
-    @property
-    def methods(self) -> list[str]:
-        return list(self)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """What was at `path` stays whole if this fails."""
-        with Staging(path, model=self.file_name) as staging:
-            self.write(staging.folder / staging.name)
-            if not staging.is_file:
-                self.write_configs(staging.folder)
-            self.files = staging.commit()[:1]
-        return Path(path)
-
-    def write(self, path: Path) -> dict[str, Any]:
-        """The program alone, into a folder that is nobody's yet."""
-        notes = next(iter(self.values())).origin() | {"generates": "yes"}
-        constants = self.constant_methods | {NOTES: json.dumps(notes, sort_keys=True)}
-        written = write_programs(path, self, constants, checks_as_outputs=False)
-        self.files = [Path(file) for file in written["files"]]
-        self.written = written["methods"]
-        return written
-
-    def write_configs(self, folder: Path) -> None:
-        config = copy.deepcopy(self.model.config)
-        config.architectures = [type(self.model).__name__]
-        config.save_pretrained(folder)
-        if getattr(self.model, "generation_config", None) is not None:
-            self.model.generation_config.save_pretrained(folder)
-
-    @property
-    def buffer(self) -> bytes:
-        """The whole file."""
-        with tempfile.TemporaryDirectory() as folder:
-            self.write(Path(folder) / self.file_name)
-            return (Path(folder) / self.file_name).read_bytes()
-
-    def write_to_file(self, open_file: IO[bytes]) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            self.write(Path(folder) / self.file_name)
-            with open(Path(folder) / self.file_name, "rb") as written:
-                shutil.copyfileobj(written, open_file)
+Programs = tuple[dict[str, ExecutorchProgram], list[str]]
+_TEXT = {"input_ids": {1: "seq"}, "cache_position": {0: "seq"}}
 
 
-def export_for_generation(
-    model: Any, _sample_inputs: Mapping[str, Any], config: ExecutorchConfig
-) -> ExecutorchComponents:
+def export_for_generation(model: Any, inputs: Mapping[str, Any], config: ExecutorchConfig) -> ExecutorchComponents:
+    """`inputs` are those of `generate`: what an encoder reads. A decoder of text needs none."""
     if isinstance(model, str | os.PathLike):
         model = open_model(model, dtype=float_dtype(config.dtype))
     refuse_if_it_cannot_generate(model)
     refuse_training(model)
-    components = export_decoder(model, config)
+    length = longest_sequence(config.max_seq_len, model.config)
+    settings = CacheSettings(length, config.use_custom_sdpa, config.use_custom_kv_cache)
+    config = dataclasses.replace(config, max_seq_len=length)
+    one = {n: v[-1:] if isinstance(v, torch.Tensor) and v.dim() else v for n, v in inputs.items() if "mask" not in n}
+    with only_user(model), apply_patches("executorch"):
+        if getattr(model.config, "is_encoder_decoder", False):
+            programs, notes = _encoder_decoder(model, one, settings, config)
+        elif sees_or_hears(model) and any(_is_media(value) for value in one.values()):
+            programs, notes = _multimodal(model, one, settings, config)
+        else:
+            programs, notes = _decoder(model, settings, config)
+    decoder = programs.get("forward") or programs["text_decoder"]
+    constants = constant_methods(model, decoder, settings, cached="cache_position" in decoder.input_names)
+    components = ExecutorchComponents(programs, model, constants | of_media(model, programs), notes)
     if config.output_path is not None:
         components.save(config.output_path)
     return components
 
 
-def export_decoder(model: Any, config: ExecutorchConfig) -> ExecutorchComponents:
-    """`forward(input_ids, cache_position)` of a decoder, whose cache is in the program."""
-    length = longest_sequence(config.max_seq_len, model.config)
-    settings = CacheSettings(length, config.use_custom_sdpa, config.use_custom_kv_cache)
-    config = dataclasses.replace(config, max_seq_len=length)
-    with only_user(model), apply_patches("executorch"):
-        if keeps_a_cache(model):
-            program, notes = _cached(model, settings, config)
-        else:
-            program, notes = _uncached(model, config)
-    constants = constant_methods(model, program, settings, cached="cache_position" in program.input_names)
-    return ExecutorchComponents({"forward": program}, model, constants, notes)
+def _is_media(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
-def _cached(model: Any, settings: CacheSettings, config: ExecutorchConfig) -> tuple[ExecutorchProgram, list[str]]:
-    decoder = StaticDecoder(model, settings).eval()
+def _decoder(model: Any, settings: CacheSettings, config: ExecutorchConfig) -> Programs:
+    """`forward(input_ids, cache_position)`"""
+    cache = filled_cache(model, {"input_ids": ids_for(model, 2)})
+    if cache is not None:
+        program, notes = _cached(model, StaticDecoder(model, settings, cache), _TEXT, config)
+        return {"forward": program}, notes
+    decoder = WholeDecoder(model).eval()
+    captured = captured_part(model, decoder, decoder.example(), {"input_ids": {1: "seq"}}, config)
+    note = f"{type(model).__name__} has no cache that a program could keep: it reads the whole text for each token"
+    return {"forward": ExecutorchProgram(captured, config, model.config)}, [note]
+
+
+def _encoder_decoder(
+    model: Any, inputs: Mapping[str, Any], settings: CacheSettings, config: ExecutorchConfig
+) -> Programs:
+    """`encoder(what it reads)` and `text_decoder(input_ids, encoder_hidden_states, cache_position)`"""
+    _read_weights(model)
+    seen = watch_generate(model, inputs, {"encoder": model.get_encoder(), "model": model}, 2)
+    cache = next((call.get("past_key_values") for call in seen["model"][1:]), None)
+    if not isinstance(cache, EncoderDecoderCache):
+        what = f"generate of {type(model).__name__} keeps no cache of its own and of its encoder"
+        raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
+    read = {name: value for name, value in encoder_example(seen["encoder"]).items() if "mask" not in name}
+    axes: dict[str, Any] = {name: {} if _is_media(value) else {1: "encoder_seq"} for name, value in read.items()}
+    encoder = EncoderStates(model.get_encoder()).eval()
+    captured = captured_part(model, encoder, read, axes, config)
+    encoded = seen["model"][0]["encoder_outputs"]
+    decoder = StaticCrossDecoder(model, settings, cache, type(encoded), encoded[0])
+    states = {1: "encoder_seq"} if any(axes.values()) else {}
+    program, notes = _cached(model, decoder, _TEXT | {"encoder_hidden_states": states}, config)
+    return {"encoder": ExecutorchProgram(captured, config, model.config), "text_decoder": program}, notes
+
+
+def _multimodal(model: Any, inputs: Mapping[str, Any], settings: CacheSettings, config: ExecutorchConfig) -> Programs:
+    """`vision_encoder` or `audio_encoder`, `token_embedding` of words, `text_decoder(inputs_embeds, cache_position)`"""
+    _read_weights(model)
+    with torch.no_grad():
+        cut = find_cut(model, inputs)
+        parts = None if cut is None else media_parts(cut)
+    if cut is None or parts is None:
+        what = f"{type(model).__name__} hands more from its encoders to its decoder than embeddings in a row"
+        raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
+    programs = {}
+    for name, part in parts.items():
+        axes = {"input_ids": {1: "seq"}} if name == "token_embedding" else None
+        programs[name] = ExecutorchProgram(captured_part(model, part.module, part.inputs, axes, config), config)
+    cache = filled_cache(cut.stepping, {"input_ids": ids_for(cut.stepping, 2)})
+    if cache is None:
+        what = f"{type(model).__name__} has no cache that a program could keep"
+        raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
+    width = cut.stepping.get_input_embeddings().weight.shape[1]
+    decoder = StaticEmbeddingDecoder(cut.stepping, settings, cache, width, cut.stepping.dtype)
+    axes = {"inputs_embeds": {1: "seq"}, "cache_position": {0: "seq"}}
+    program, notes = _cached(model, decoder, axes, config)
+    return programs | {"text_decoder": program}, notes
+
+
+def _read_weights(model: Any) -> None:
+    """What is found out by watching `generate` needs values."""
+    weights = lazy_weights.of(model)
+    if isinstance(weights, CheckpointWeights):
+        weights.fill()
+
+
+def _cached(
+    model: Any, decoder: Any, shapes: Mapping[str, Any], config: ExecutorchConfig
+) -> tuple[ExecutorchProgram, list[str]]:
+    """The program of a decoder that keeps its cache: for several tokens, or where that cannot be for one."""
+    decoder, settings = decoder.eval(), decoder.settings
     notes = []
-    if settings.custom_sdpa and not takes_custom(model):
+    if settings.custom_sdpa and not takes_custom(decoder.model):
         notes.append(f"{type(model).__name__} has an attention of its own: use_custom_sdpa makes no difference to it")
     if not config.disable_dynamic_shapes and settings.length > 1:
-        shapes = {"input_ids": {1: "seq"}, "cache_position": {0: "seq"}}
         try:
             captured = captured_part(model, decoder, decoder.example(), shapes, config)
             if _takes_one_token(captured):
@@ -136,40 +153,10 @@ def _cached(model: Any, settings: CacheSettings, config: ExecutorchConfig) -> tu
         except ExportError as error:
             why = str(error.diagnostics[0]["what"]) if error.diagnostics else str(error)
         notes.append(f"tokens are read one by one, those of a prompt too: {why}")
-    captured = captured_part(model, decoder, decoder.example(tokens=1), None, config)
+    fixed = {name: {a: axis for a, axis in axes.items() if axis != "seq"} for name, axes in shapes.items()}
+    captured = captured_part(model, decoder, decoder.example(tokens=1), fixed, config)
     return ExecutorchProgram(captured, dataclasses.replace(config, dims=None), model.config), notes
-
-
-def _uncached(model: Any, config: ExecutorchConfig) -> tuple[ExecutorchProgram, list[str]]:
-    decoder = WholeDecoder(model).eval()
-    captured = captured_part(model, decoder, decoder.example(), {"input_ids": {1: "seq"}}, config)
-    note = (
-        f"{type(model).__name__} keeps no keys and values that a program could: it reads the whole text for each token"
-    )
-    return ExecutorchProgram(captured, config, model.config), [note]
 
 
 def _takes_one_token(captured: Captured) -> bool:
     return all(row["lo"] <= 1 for row in captured.lazy_program.dims() if row["name"] == "seq")
-
-
-def captured_part(
-    model: Any,
-    part: torch.nn.Module,
-    inputs: Mapping[str, Any],
-    dynamic_shapes: Any,
-    config: ExecutorchConfig,
-) -> Captured:
-    """A module that runs the model, or a part of it; weights that are in files stay there."""
-    weights = lazy_weights.of(model)
-    if not isinstance(weights, CheckpointWeights):
-        return capture(part, inputs, dynamic_shapes=dynamic_shapes, dtype=float_dtype(config.dtype))
-    lazy_weights.register(part, weights)
-    try:
-        with weights.unread():
-            captured = capture(part, inputs, dynamic_shapes=dynamic_shapes)
-        if weights.refused:
-            warnings.warn(f"{weights.folder}: conditions on sizes that only values could decide are kept", stacklevel=3)
-    finally:
-        lazy_weights.unregister(part)
-    return CheckpointCaptured(captured, weights.of(part))

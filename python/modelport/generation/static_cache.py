@@ -146,3 +146,27 @@ class SharedKeys(StaticKeys):
     def __init__(self, call: CachedCall):
         CacheLayerMixin.__init__(self)
         self._call = call
+
+
+class PassingKeys(CacheLayerMixin):
+    """Of cross-attention that keeps nothing: what is made in a call is used in it."""
+
+    is_compileable = False
+    is_sliding = False
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        """There is nothing to make."""
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *_args: Any, **_kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        return key_states, value_states
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return query_length, 0
+
+    def get_seq_length(self) -> int:
+        return 0
+
+    def get_max_length(self) -> int:
+        return -1

@@ -16,7 +16,7 @@ from .decoder import Decoder, parts_of
 from .features import Encoders
 from .folder import Folder
 from .inputs import call_of, decoder_feeds, fitted
-from .program_decoder import ProgramDecoder
+from .program_decoder import ProgramDecoder, refuse_padding
 from .program_folder import room_in
 from .taken import Taken
 
@@ -33,7 +33,7 @@ class Parts:
         self.encoders = Encoders([opened[role] for role in folder.features], _feeds)
         step = opened[folder.decoder or ""]
         self.decoder: Decoder | ProgramDecoder = (
-            ProgramDecoder(step, room_in(folder))
+            ProgramDecoder(step, room_in(folder), config)
             if isinstance(step, ProgramSession)
             else Decoder(step, opened.get(folder.prefill or ""))
         )
@@ -42,6 +42,8 @@ class Parts:
     def encode(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What the encoder makes of its input."""
         assert self.encoder is not None
+        if isinstance(self.encoder, ProgramSession):
+            refuse_padding(self.encoder.inputs, given)
         return self.encoder.tensors(_feeds(self.encoder, given))
 
     def run(self, given: dict[str, Any], cache: Cache | None) -> dict[str, Any]:

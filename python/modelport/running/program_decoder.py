@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache
+from transformers.cache_utils import Cache, EncoderDecoderCache
 
 from ..base.errors import problem
 from ..runtimes.executorch import ProgramSession
 from ..runtimes.runner import Slot
-from .cache import SessionCache
+from .cache import Layer, SessionCache
 from .decoder import parts_of
 from .inputs import Call
 
@@ -22,9 +22,21 @@ POSITIONS = "cache_position"
 class ProgramCache(SessionCache):
     """Which tokens were read; what the model made of them is in the program, as long as it reads no other text."""
 
-    def __init__(self, memory: Any):
+    def __init__(self, memory: Any, count: int = 0):
         super().__init__([], memory)
         self.read: torch.Tensor | None = None
+        self._count = count
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Without contents: nobody sees those. Whisper hands them on all the same."""
+        found = Layer()
+        found.parts = {"key": torch.zeros(1, 0), "value": torch.zeros(1, 0)}
+        return [found] * self._count
+
+    @layers.setter
+    def layers(self, layers: list[Any]) -> None:
+        """The base class starts with an empty list; there is nothing to set."""
 
     def add(self, tokens: torch.Tensor) -> None:
         self.read = tokens if self.read is None else torch.cat([self.read[:, : self.seen], tokens], dim=1)
@@ -45,7 +57,7 @@ class ProgramCache(SessionCache):
         self.read, self.seen = None, 0
 
     def __deepcopy__(self, _memo: Any) -> ProgramCache:
-        copied = ProgramCache(self.memory)
+        copied = ProgramCache(self.memory, self._count)
         copied.read, copied.seen = self.read, self.seen
         return copied
 
@@ -55,8 +67,10 @@ class ProgramDecoder:
 
     plain_name: str | None = None
 
-    def __init__(self, session: ProgramSession, room: int | None):
+    def __init__(self, session: ProgramSession, room: int | None, config: Any):
         """`room` is how many tokens the cache holds."""
+        text = config.get_text_config(decoder=True)
+        self._layers: int = getattr(text, "decoder_layers", 0) or getattr(text, "num_hidden_layers", 0)
         self.session, self.memory = session, session.memory
         slots = list(session.inputs.values())
         # In files of others inputs have no names; their order is known.
@@ -73,7 +87,9 @@ class ProgramDecoder:
         return POSITIONS in self._theirs
 
     def new_cache(self) -> Cache:
-        return ProgramCache(self.memory)
+        own = ProgramCache(self.memory, self._layers)
+        crosses = "encoder_hidden_states" in self._theirs
+        return EncoderDecoderCache(own, ProgramCache(self.memory, self._layers)) if crosses else own
 
     def inputs(self, _past: int) -> list[Slot]:
         return self._slots
@@ -113,12 +129,17 @@ class ProgramDecoder:
         if call.batch > 1:
             what = f"the program reads one text at a time, and there are {call.batch} (or so many beams)"
             raise problem("E0301", what, "call generate for each, with num_beams=1 and num_return_sequences=1")
-        mask = call.given.get("attention_mask")
-        is_mask = isinstance(mask, torch.Tensor) and mask.dim() == 2
-        if mask is not None and is_mask and not bool(mask.all()) and "encoder_hidden_states" not in self._theirs:
-            what = "the program reads texts without padding, and attention_mask hides tokens"
-            raise problem("E0301", what, "leave the padding out: one text has none")
+        if "encoder_hidden_states" not in self._theirs:
+            refuse_padding(self._theirs, call.given)
         refuse_no_room(self.room, call.past + call.tokens)
+
+
+def refuse_padding(taken: Iterable[str], given: Mapping[str, Any]) -> None:
+    """Raises where a mask hides something from a method that takes none."""
+    mask = given.get("attention_mask")
+    if "attention_mask" not in taken and isinstance(mask, torch.Tensor) and mask.dim() == 2 and not bool(mask.all()):
+        what = "the program reads one text without padding, and attention_mask hides some of it"
+        raise problem("E0301", what, "leave the padding out: one text has none")
 
 
 def refuse_no_room(room: int | None, tokens: int, new: int = 0) -> None:
