@@ -67,6 +67,9 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
         action="store_true",
         help="what the model assumed of its data as further outputs",
     )
+    what.add_argument(
+        "--image_size", "--image-size", type=positive, metavar="N", help="images are squares of this side"
+    )
     what.add_argument("--batch", "--batch_size", type=positive, default=2, help="size of the example (default 2)")
     what.add_argument("--sequence", "--sequence_length", type=positive, help="length of the example")
     what.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")

@@ -85,6 +85,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         use_custom_sdpa=args.use_custom_sdpa,
         use_custom_kv_cache=args.use_custom_kv_cache,
         disable_dynamic_shapes=args.no_dynamic_axes,
+        image_size=args.image_size,
     )
     with console.stage("import"):
         if not args.trust_remote_code:  # which may use whatever it likes

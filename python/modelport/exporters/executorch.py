@@ -24,6 +24,7 @@ from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
 from ..runtimes.executorch import ProgramSession, as_fed, check_sizes, refuse_other_type, slot_of
 from .configs import ExecutorchConfig
 from .executorch_bounds import bounds_of, one_name_an_axis, within_memory
+from .executorch_constants import of_detection
 from .executorch_file import Method, write_executorch
 from .onnx import warn_of_overflows
 
@@ -39,10 +40,10 @@ class ExecutorchProgram:
         """`model_config` may say how many positions the model has."""
         if not hasattr(core._modelport, "write_executorch"):
             raise without_schemas("this modelport was built without ExecuTorch's schemas")
-        self.captured, self.config = captured, config
+        self.captured, self.config, self._model_config = captured, config, model_config
         program = captured.lazy_program
         self.lowered = core.lower_executorch(core._modelport.rename_axes(program, one_name_an_axis(program)))
-        bounds = bounds_of(self.lowered.dims(), config.dims, config.max_seq_len, model_config)
+        bounds = bounds_of(self.lowered.dims(), config, model_config)
         self.bounds = within_memory(bounds, lambda sizes: self._measured(sizes)["arena_bytes"])
         for bound in self.bounds:
             self.lowered.set_range(bound.axis, bound.low, bound.high)
@@ -153,7 +154,9 @@ class ExecutorchProgram:
         """As `save`, into a folder that is nobody's yet. Returns what the writer says: of each method the bytes of its
         arena and of its state."""
         checks = self.config.checks_as_outputs if checks_as_outputs is None else checks_as_outputs
-        written = write_programs(path, {_METHOD: self}, {NOTES: json.dumps(self.origin(), sort_keys=True)}, checks)
+        constants = {NOTES: json.dumps(self.origin(), sort_keys=True)}
+        constants |= of_detection(self._model_config, self.output_names, self.config.image_size)
+        written = write_programs(path, {_METHOD: self}, constants, checks)
         self.files = [Path(file) for file in written["files"]]
         self.written = written["methods"]
         return written

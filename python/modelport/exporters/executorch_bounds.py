@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..base.errors import ExportError, problem
+from .configs import ExecutorchConfig
 from .onnx_names import AXES, axis_names
 
 # What a model with long positions is planned for where nobody says more: attention takes the square of it.
@@ -38,13 +39,11 @@ def one_name_an_axis(program: Any) -> dict[str, str]:
     return {symbol: name for symbol, name in ours.items() if symbol != name}
 
 
-def bounds_of(
-    dims: Iterable[Mapping[str, Any]], asked: Mapping[str, Any] | None, max_seq_len: int | None, config: Any
-) -> list[Bound]:
+def bounds_of(dims: Iterable[Mapping[str, Any]], asked: ExecutorchConfig, config: Any) -> list[Bound]:
     """A bound for each axis of `dims`, the dimensions of a program. Sizes that data decides have one only where it is
     asked for: the writer finds the others, or says which are missing. `config` is the model's, or None."""
-    rows = list(dims)
-    given = _checked(asked or {}, [row["name"] for row in rows])
+    rows, side, max_seq_len = list(dims), asked.image_size, asked.max_seq_len
+    given = _checked(asked.dims or {}, [row["name"] for row in rows])
     bounds = []
     for row in rows:
         axis, least = row["name"], max(row["lo"], 0)
@@ -54,6 +53,8 @@ def bounds_of(
                 what = f'dims={{"{axis}": ({low}, {high})}}: the model takes {_range(least, row["hi"])} there'
                 raise problem("E0303", what, "choose sizes among these")
             bounds.append(Bound(axis, max(low, least), _least(high, row["hi"]), "as asked for", asked=True))
+        elif side is not None and row["hint"] == side and not row["from_data"] and not _is_sequence(axis):
+            bounds.append(Bound(axis, side, side, "image_size", asked=True))
         elif not row["from_data"]:
             high, why = _default(row, max_seq_len, config)
             high = _least(max(high, row["hint"], least), row["hi"])

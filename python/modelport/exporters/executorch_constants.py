@@ -3,7 +3,7 @@ optimum-executorch read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -49,6 +49,21 @@ def of_media(model: Any, methods: Iterable[str]) -> dict[str, Any]:
             token = next((t for name in names if isinstance(t := getattr(model.config, name, None), int)), None)
             return {"modality": kind} | ({} if token is None else {f"{kind}_token_id": token})
     return {}
+
+
+def of_detection(config: Any, outputs: Iterable[str], image_size: int | None) -> dict[str, Any]:
+    """The labels of boxes, as optimum-executorch has them; nothing for a program that gives no boxes."""
+    settings = config if isinstance(config, Mapping) else vars(config) if hasattr(config, "__dict__") else {}
+    labels = settings.get("id2label")
+    if "pred_boxes" not in outputs or not isinstance(labels, Mapping):
+        return {}
+    by_id = {int(number): str(label) for number, label in labels.items()}
+    channels = settings.get("num_channels")
+    return (
+        {"get_label_ids": list(by_id), "get_label_names": list(by_id.values())}
+        | ({"num_channels": channels} if isinstance(channels, int) else {})
+        | ({} if image_size is None else {"image_size": image_size})
+    )
 
 
 def _told(model: Any, name: str) -> Any:
