@@ -11,6 +11,7 @@ import pytest
 import tiny_generators
 import torch
 import transformers as t
+import zoo
 from executorch_runner import BOS, EOS, VOCABULARY, ids_of
 from tiny_generators import made
 
@@ -18,6 +19,7 @@ import modelport
 from modelport import ExecutorchExporter, ExportError
 from modelport.artifacts.pte import read_program
 from modelport.cli import main
+from modelport.generation.prompts import for_generate
 
 pytest.importorskip("executorch")
 
@@ -123,3 +125,21 @@ def test_the_command_line_exports_and_checks_every_method(name: str, tmp_path: P
     assert {row["output"] for row in told["check"]["rows"]} >= {"logits", "tokens"}
     assert main(["inspect", str(tmp_path / "out")]) == 0
     assert "method text_decoder" in capsys.readouterr().out
+
+
+def test_what_a_program_cannot_do_as_generate_does_is_refused() -> None:
+    """Tokens of a picture attend to each other, which a causal mask does not let them."""
+    row = next(row for row in zoo.ROWS if row.model_class == "Gemma3ForConditionalGeneration")
+    model, inputs = row.build()
+    with pytest.raises(ExportError, match="gives other values than Gemma3ForConditionalGeneration does"):
+        ExecutorchExporter().export_for_generation(model, for_generate(inputs), {"max_seq_len": 32})
+
+
+def test_a_cache_that_a_program_cannot_keep_is_left_out() -> None:
+    config = t.GPTNeoConfig(
+        vocab_size=99, hidden_size=32, num_layers=2, num_heads=4, intermediate_size=48, max_position_embeddings=64,
+        attention_types=[[["global", "local"], 1]], window_size=4, bos_token_id=1, eos_token_id=2,
+    )  # fmt: skip
+    parts = ExecutorchExporter().export_for_generation(made(lambda: t.GPTNeoForCausalLM(config)))
+    assert parts["forward"].input_names == ["input_ids"] and not parts.constant_methods["use_kv_cache"]
+    assert any("reads the whole text for each token" in note for note in parts.notes)

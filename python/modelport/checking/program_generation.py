@@ -13,6 +13,7 @@ from ..running.program_folder import open_program, room_in
 from .generation import TOKENS, compare_generation, prompts_for
 from .report import CheckReport
 
+_READ = ("input_ids", "input_features", "input_values", "pixel_values")
 Prompts = Iterable[tuple[str, Mapping[str, Any]]]
 
 
@@ -38,7 +39,11 @@ def one_text(prompts: Prompts, room: int | None) -> Prompts:
         ids = prompt.get("input_ids")
         if ids is not None and room is not None and ids.shape[1] + TOKENS > room:
             continue
-        text = {n: v[-1:] if isinstance(v, torch.Tensor) and v.dim() else v for n, v in prompt.items()}
+        rows = next((len(prompt[name]) for name in _READ if isinstance(prompt.get(name), torch.Tensor)), 1)
+        text = {
+            name: value[-1:] if isinstance(value, torch.Tensor) and value.dim() and len(value) == rows > 1 else value
+            for name, value in prompt.items()
+        }
         if "attention_mask" in text:
             text["attention_mask"] = torch.ones_like(text["attention_mask"])
         yield size, text

@@ -20,6 +20,7 @@ def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging
     with console.stage("load"):
         model = loading.opened()
     with console.stage("capture"):
+        args.batch = 1  # the program reads one text at a time
         loading.make_inputs(model)
         parts = export_for_generation(model, for_generate(loading.inputs), config)
     for part in parts.values():

@@ -136,5 +136,10 @@ def ids_for(model: Any, tokens: int) -> torch.Tensor:
 
 def filled_cache(model: Any, inputs: Mapping[str, Any]) -> Cache | None:
     """The cache that a call of the model leaves, with shapes alone; None where what it keeps is no cache by layers."""
-    cache = getattr(zeros_of(model, {**inputs, "use_cache": True}), "past_key_values", None)
+    try:
+        result = zeros_of(model, {**inputs, "use_cache": True})
+    except Exception:  # a model that asks for values has to run
+        with torch.no_grad():
+            result = model(**inputs, use_cache=True)
+    cache = getattr(result, "past_key_values", None)
     return cache if isinstance(cache, Cache) and any(shapes_of(parts_of(cache)[0])) else None

@@ -17,7 +17,7 @@ class EncoderStates(torch.nn.Module):
 
     def __init__(self, encoder: Any):
         super().__init__()
-        self.model, self.config = encoder, encoder.config
+        self.model = encoder
 
     def forward(self, **read: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"last_hidden_state": self.model(**read)[0]}
@@ -28,7 +28,7 @@ class Rows(torch.nn.Module):
 
     def __init__(self, encoder: Any):
         super().__init__()
-        self.model, self.config = encoder, encoder.config
+        self.model = encoder
 
     def forward(self, **given: torch.Tensor) -> dict[str, torch.Tensor]:
         return {name: value.reshape(1, -1, value.shape[-1]) for name, value in self.model(**given).items()}
