@@ -98,6 +98,10 @@ class CachedCall:
     def start_number(self) -> Any:
         return self.start.item()
 
+    def known(self, cache: torch.Tensor) -> torch.Tensor:
+        self._cached[id(cache)] = cache, cache
+        return cache
+
     def as_heads_first(self, cache: torch.Tensor) -> torch.Tensor:
         """A view as models expect it, of which `cache_of` knows the cache."""
         view = cache.transpose(1, 2)
@@ -108,12 +112,12 @@ class CachedCall:
         found = self._cached.get(id(view))
         return None if found is None else found[1]
 
-    def matrix(self, mask: torch.Tensor) -> torch.Tensor:
-        """A mask of truths as numbers to be added, made once for all layers."""
+    def matrix(self, mask: torch.Tensor | None) -> torch.Tensor:
+        """A mask of truths, or the causal one, as numbers to be added: made once for all layers."""
         if id(mask) not in self._masks:
             hidden = torch.full((), float("-inf"), dtype=torch.float32)
-            added = torch.where(mask[0, 0], torch.zeros((), dtype=torch.float32), hidden)
-            self._masks[id(mask)] = mask, added
+            seen = (self.causal() if mask is None else mask)[0, 0]
+            self._masks[id(mask)] = mask, torch.where(seen, torch.zeros((), dtype=torch.float32), hidden)
         return self._masks[id(mask)][1]
 
     def causal(self) -> torch.Tensor:
@@ -134,9 +138,10 @@ def calling(call: CachedCall) -> Iterator[None]:
 
 
 @contextmanager
-def attention_replaced(model: Any, settings: CacheSettings) -> Iterator[None]:
-    """While it lasts, layers that ask for attention by its name get the kernels."""
-    if not settings.custom_sdpa:
+def attention_replaced(model: Any) -> Iterator[None]:
+    """While it lasts, layers that ask for attention by its name get ours: a kernel, or one that reads a cache as it
+    lies."""
+    if not takes_custom(model):
         yield
         return
     define_operators()
@@ -176,23 +181,39 @@ def _attention(
     keys, values = (None, None) if call is None else (call.cache_of(key), call.cache_of(value))
     if call is None or keys is None or values is None:  # it attends to something else than the cache
         return _own_attention(module, query, key, value, attention_mask, scaling, more)
-    if not _is_plain(query, keys, values, attention_mask, more):
+    if not _is_plain(attention_mask, more):
         mask = call.causal() if attention_mask is None else attention_mask
         return _own_attention(module, query, key, value, mask, scaling, more)
+    one_width = query.shape[-1] == key.shape[-1] == value.shape[-1]
+    if not call.settings.custom_sdpa or not one_width:
+        return _grouped_attention(query, key, value, call.matrix(attention_mask), scaling), None
     added = None if attention_mask is None else call.matrix(attention_mask)
     attend = torch.ops.modelport.cached_attention
     heads = query.transpose(1, 2)
     return attend(heads, keys, values, call.start_number, added, 0.0, added is None, scaling), None
 
 
-def _is_plain(
-    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None, more: dict[str, Any]
-) -> bool:
-    """Whether the kernel computes all that is asked for."""
+def _is_plain(mask: torch.Tensor | None, more: dict[str, Any]) -> bool:
+    """Whether attention is all that is asked for, with one mask for all heads."""
     if any(more.get(name) is not None for name in _BEYOND_THE_KERNEL):
         return False
-    one_for_all = mask is None or (mask.dtype == torch.bool and mask.dim() == 4 and mask.shape[:2] == (1, 1))
-    return one_for_all and query.shape[-1] == keys.shape[-1] == values.shape[-1]
+    return mask is None or (mask.dtype == torch.bool and mask.dim() == 4 and mask.shape[:2] == (1, 1))
+
+
+def _grouped_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, added: torch.Tensor, scaling: float | None
+) -> torch.Tensor:
+    """Keys and values are read where they lie: queries of one group are rows of one matrix, and it is they that are
+    transposed, not the cache."""
+    _, heads, tokens, width = query.shape
+    _, groups, length, _ = key.shape
+    scale = width**-0.5 if scaling is None else scaling
+    rows = (query * scale).reshape(groups, heads // groups * tokens, width)
+    scores = torch.bmm(key.reshape(key.shape[1:]), rows.transpose(1, 2)).transpose(1, 2)
+    scores = scores.reshape(groups, heads // groups, tokens, length) + added  # half types become float here
+    weights = torch.softmax(scores, dim=-1).to(query.dtype).reshape(groups, heads // groups * tokens, length)
+    found = torch.bmm(weights, value.reshape(value.shape[1:]))
+    return found.reshape(1, heads, tokens, value.shape[3]).transpose(1, 2)
 
 
 def _own_attention(

@@ -65,7 +65,7 @@ class StaticKeys(CacheLayerMixin):
     def _written(self, cache: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         call = self._call
         if not call.settings.length_first:
-            return _put(cache, [None, None, call.positions], states.to(cache.dtype))
+            return call.known(_put(cache, [None, None, call.positions], states.to(cache.dtype)))
         states = states.transpose(1, 2).to(cache.dtype)
         if call.settings.custom_cache:
             cache.copy_(update_cache(states, cache, call.start_number))

@@ -55,7 +55,7 @@ class KeepsCache(torch.nn.Module):
             arguments[f"{side}position_ids"] = positions[None]
         if "logits_to_keep" in self._takes:
             arguments["logits_to_keep"] = 1
-        with attention_replaced(self.model, self.settings), calling(call):
+        with attention_replaced(self.model), calling(call):
             logits = self.model(**arguments).logits
         return {"logits": logits[:, -1:]}
 
