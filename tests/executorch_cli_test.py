@@ -109,7 +109,7 @@ def test_bounds_are_written_as_axis_and_sizes(dims: str, tmp_path: Path, capsys:
 
 
 def test_static_sizes_and_bounds_exclude_each_other(tmp_path: Path, capsys: Any) -> None:
-    assert call("export", "executorch", "m", tmp_path, "--disable_dynamic_shapes", "--max_seq_len", 9) == 2
+    assert call("export", "executorch", "m", tmp_path, "--disable_dynamic_shapes", "--dims", "seq=9") == 2
     assert "leave one of them out" in capsys.readouterr().err
 
 

@@ -21,6 +21,7 @@ from onnx_parity import close, draw_operands, has_values, with_number_as_tensor
 from modelport import ExportError
 from modelport.base import core
 from modelport.exporters.executorch_file import Method, write_executorch
+from modelport.generation.custom_attention import define_operators
 
 UNDECIDED = "its row says nothing else"
 
@@ -103,6 +104,7 @@ class Parity:
         self._path = Path(self._folder.name) / "samples.pte"
         self._log = (Path(self._folder.name) / "log").open("w+b")
         self._runtime = RuntimeProcess(self._log)
+        define_operators()
 
     def close(self) -> None:
         self._runtime.close()
@@ -156,7 +158,8 @@ class Parity:
         methods = [Method(name, s.lowered, bounds=s.bounds) for name, s in zip(names, samples, strict=True)]
         write_executorch(self._path, methods, with_limits=False)
         calls = [(name, s.inputs) for name, s in zip(names, samples, strict=True)]
-        return self._runtime.run(self._path, calls * times)
+        custom = any(s.text.startswith("modelport.") for s in samples)
+        return self._runtime.run(self._path, calls * times, custom_operators=custom)
 
 
 def _complaint(log: str) -> str:

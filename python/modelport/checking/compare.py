@@ -15,10 +15,11 @@ import torch
 from transformers.generation.utils import ALL_CACHE_NAMES
 
 from ..artifacts.artifact import Artifact, find_model, find_models, generates
-from ..artifacts.pte import ProgramFile, find_program
+from ..artifacts.pte import ProgramFile, find_program, read_program
 from ..base.dtypes import FLOATS
 from ..base.errors import ExportError, problem
 from ..base.printable import shell_quote
+from ..running.program_folder import find_generating_program
 from ..values.tolerance import Tolerance
 from ..weights.loading import load_model, read_preprocessor
 from .eager import Values, values_of
@@ -45,6 +46,9 @@ def check(
 
     A folder that generates is compared by what it generates; `inputs` are then those of `generate`."""
     is_path = isinstance(artifact, str | os.PathLike)
+    generating = find_generating_program(artifact) if is_path else None
+    if generating is not None and not _has_a_past(inputs):
+        return _check_program(generating, model, inputs, atol)
     if is_path and find_program(artifact) is None and generates(artifact) and not _has_a_past(inputs):
         return _check_generation(Path(artifact), Artifact(find_models(artifact)[0]), model, inputs, atol)
     with _as_file(artifact) as (path, program):
@@ -75,6 +79,22 @@ def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, ato
         several = isinstance(inputs, Sequence)
         prompts = [(f"inputs {i}", given) for i, given in enumerate(inputs if several else [inputs])]
     return compare_generation(load(folder), model, prompts, atol, str(folder))
+
+
+def _check_program(program: Path, model: Any, inputs: Any, atol: float | None) -> CheckReport:
+    from ..inputs import example_inputs
+    from .program_generation import check_program
+
+    file: Any = ProgramFile(program, next(iter(read_program(program)["methods"])))
+    model, source = _model(file, model)
+    prompts = None
+    if inputs is None:
+        inputs = example_inputs(model, preprocessor=source and read_preprocessor(source))
+    else:
+        several = isinstance(inputs, Sequence)
+        prompts = [(f"inputs {i}", given) for i, given in enumerate(inputs if several else [inputs])]
+    with _in_type_of(file, model):
+        return check_program(program, model, inputs, atol=atol, name=str(program), prompts=prompts)
 
 
 def _of_prompts(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..artifacts.artifact import Artifact, find_model, generates
-from ..artifacts.pte import ProgramFile, find_program
+from ..artifacts.pte import find_program, read_program
 from ..quick_imports.command import import_quickly
 from .console import Console
 
@@ -14,7 +14,8 @@ def run(args: Any, console: Console) -> bool:
     path = args.artifact
     program = find_program(path)
     if program is not None:
-        path = ProgramFile(program).path  # a broken file is reported before torch is imported
+        read_program(program)  # a broken file is reported before torch is imported
+        path = program
     elif not generates(path):
         path = find_model(path)
         Artifact(path)  # as above

@@ -12,6 +12,7 @@ EXPORT = """Exports a checkpoint folder to a program for ExecuTorch and compares
 examples:
   modelport export executorch ./bert-base ./bert-pte
   modelport export executorch ./bert-base ./out --max_seq_len 256       memory is set aside for the largest size
+  modelport export executorch ./qwen3-0.6b ./out --max_seq_len 1024 --use_custom_sdpa --use_custom_kv_cache
   modelport export executorch ./vit ./out --dims batch=1:4
   modelport export executorch ./vit ./out --batch 1 --disable_dynamic_shapes
 
@@ -42,11 +43,16 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
         "--no-dynamic-axes",
         dest="no_dynamic_axes",
         action="store_true",
-        help="every axis has the size of the example",
+        help="every axis has the size of the example; models that generate read one token at a time",
     )
     what.add_argument(
-        "--max_seq_len", "--max-seq-len", type=positive, metavar="N", help="the longest sequence memory is planned for"
+        "--max_seq_len",
+        "--max-seq-len",
+        type=positive,
+        metavar="N",
+        help="the longest sequence memory is planned for; what the cache of a model that generates holds",
     )
+    _add_for_generation(command.add_argument_group("models that generate"))
     what.add_argument(
         "--dims",
         action="append",
@@ -61,12 +67,30 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
         action="store_true",
         help="what the model assumed of its data as further outputs",
     )
+    what.add_argument(
+        "--image_size", "--image-size", type=positive, metavar="N", help="images are squares of this side"
+    )
     what.add_argument("--batch", "--batch_size", type=positive, default=2, help="size of the example (default 2)")
     what.add_argument("--sequence", "--sequence_length", type=positive, help="length of the example")
     what.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")
     checked = command.add_argument_group("the check")
     checked.add_argument("--atol", type=tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
     checked.add_argument("--no-check", action="store_true", help="do not compare values with the model's")
+
+
+def _add_for_generation(kernels: Any) -> None:
+    kernels.add_argument(
+        "--use_custom_sdpa",
+        "--use-custom-sdpa",
+        action="store_true",
+        help="attention over the cache by llama::custom_sdpa, a kernel of ExecuTorch for language models",
+    )
+    kernels.add_argument(
+        "--use_custom_kv_cache",
+        "--use-custom-kv-cache",
+        action="store_true",
+        help="the cache is written by llama::update_cache",
+    )
 
 
 def _bounds(text: str) -> tuple[str, Any]:

@@ -9,6 +9,7 @@ from ..artifacts.pte import ProgramFile
 from ..artifacts.staging import Staging
 from ..base.errors import problem
 from ..quick_imports.command import import_quickly
+from . import export_executorch_generation
 from .companions import copy_companions
 from .console import Console, note_code
 from .export_onnx import warnings_as_notes
@@ -29,8 +30,8 @@ def prepare(args: Any) -> None:
         raise problem("E0306", what, "modelport export executorch MODEL OUT")
     args.model, args.out = paths
     args.weights = "copy"
-    if args.no_dynamic_axes and (args.dims or args.max_seq_len):
-        what = "--disable_dynamic_shapes leaves no axis that --dims or --max_seq_len could bound"
+    if args.no_dynamic_axes and args.dims:
+        what = "--disable_dynamic_shapes leaves no axis that --dims could bound"
         raise problem("E0306", what, "leave one of them out")
 
 
@@ -39,6 +40,9 @@ def run(args: Any, console: Console) -> bool:
     staging = Staging(args.out, model=MODEL_FILE)
     with warnings_as_notes(console), staging, interruptible(staging.discard):
         loading, config = _loading(args, console, folder)
+        if loading.model_class().can_generate():
+            return export_executorch_generation.run(args, console, loading, config, staging)
+        _refuse_flags_of_generation(args)
         program = _program(console, loading, config)
         for note in program.notes:
             console.note(note)
@@ -59,6 +63,15 @@ def run(args: Any, console: Console) -> bool:
     return True
 
 
+def _refuse_flags_of_generation(args: Any) -> None:
+    given = [name for name in ("use_custom_sdpa", "use_custom_kv_cache") if getattr(args, name)]
+    if given:
+        raise problem("E0301", f"--{given[0]} is for models that generate", "leave it out")
+    if args.no_dynamic_axes and args.max_seq_len:
+        what = "--disable_dynamic_shapes leaves no axis that --max_seq_len could bound"
+        raise problem("E0301", what, "leave one of them out")
+
+
 def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
     """The checkpoint as the arguments want it, and how it is to be written."""
     from ..exporters.configs import ExecutorchConfig
@@ -69,6 +82,10 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         dims=dict(args.dims) or None,
         max_seq_len=args.max_seq_len,
         checks_as_outputs=args.checks_as_outputs,
+        use_custom_sdpa=args.use_custom_sdpa,
+        use_custom_kv_cache=args.use_custom_kv_cache,
+        disable_dynamic_shapes=args.no_dynamic_axes,
+        image_size=args.image_size,
     )
     with console.stage("import"):
         if not args.trust_remote_code:  # which may use whatever it likes

@@ -116,6 +116,7 @@ class Loading:
     def _example(self, model_or_class: Any, config: Any) -> Any:
         args = self.args
         settings = {"batch": args.batch, "sequence": args.sequence, "task": args.task}
+        settings["image_size"] = getattr(args, "image_size", None)
         with quiet_transformers():
             return example_inputs(model_or_class, config, preprocessor=read_preprocessor(self.folder), **settings)
 

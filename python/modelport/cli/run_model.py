@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from ..artifacts.pte import find_program
 from ..base.errors import problem
 from ..base.printable import printable, python_text
 from ..quick_imports.command import import_quickly
-from ..running.folder import open_folder
+from ..running.folder import Folder, open_folder
 from ..running.media import read_image, read_sound
+from ..running.program_folder import generates, open_program
 from .console import Console, note_code, say
 
 # Weights that onnxruntime rearranges when it loads them make prompts faster to read, by a fifth, and steps not at all:
@@ -22,14 +24,15 @@ _ONE_SHOT = {"session.disable_prepacking": "1"}
 
 def run(args: Any, console: Console) -> bool:
     # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
-    _refuse_program(args.folder)
-    folder = open_folder(args.folder)
+    program = find_program(args.folder)
+    folder = open_folder(args.folder) if program is None else _generating_program(program)
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
         import_quickly()
         from ..running import open_model
         from ..running.classes import cannot_generate, generating_class
         from ..running.generating import read_config
+        from ..running.program_folder import room_in
         from ..running.prompt import Prompt, Reader
         from ..weights.loading import quiet_transformers
     cls = generating_class(folder)
@@ -43,22 +46,23 @@ def run(args: Any, console: Console) -> bool:
         if "token_type_ids" not in inspect.signature(cls.forward).parameters:  # some tokenizers give them to any model
             inputs.pop("token_type_ids", None)
         _refuse_if_it_reads_something_else(cls, inputs)
-        settings = _settings(args, console, read_config(folder, cls), inputs)
+        settings = _settings(args, console, read_config(folder, cls), inputs, room_in(folder))
         with console.stage("load"):
-            model = open_model(folder, threads=args.threads, **_ONE_SHOT)
+            model = open_model(folder, threads=args.threads, **({} if program else _ONE_SHOT))
         _tell(console, _generated(args, console, model, reader, inputs, settings))
     return True
 
 
-def _refuse_program(path: str) -> None:
-    program = find_program(path)
-    if program is not None:
+def _generating_program(program: Path) -> Folder:
+    folder = open_program(program)
+    if not generates(folder):
         raise problem(
             "E0311",
             f"{program} is a program that is called once: it has no cache to generate with",
             f"call it in Python: modelport.load({python_text(program)})(**inputs)",
-            "export what generates to ONNX: modelport export onnx MODEL OUT",
+            "export what generates: modelport export executorch MODEL OUT",
         )
+    return folder
 
 
 def _refuse_if_it_reads_something_else(cls: Any, inputs: dict[str, Any]) -> None:
@@ -68,14 +72,18 @@ def _refuse_if_it_reads_something_else(cls: Any, inputs: dict[str, Any]) -> None
         raise problem("E0312", f"{cls.__name__} reads {wanted}, and there are none", f"modelport run FOLDER {flag}")
 
 
-def _settings(args: Any, console: Console, config: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of `generate`; what does not fit into the context is refused or cut."""
+def _settings(args: Any, console: Console, config: Any, inputs: dict[str, Any], cache: int | None) -> dict[str, Any]:
+    """The keywords of `generate`; what does not fit into the context, or into a cache of fixed size, is refused or
+    cut."""
     from ..running.generating import context_length, refuse_too_long
+    from ..running.program_decoder import refuse_no_room
 
     settings: dict[str, Any] = {"max_new_tokens": args.max_new_tokens, "num_beams": args.num_beams}
     tokens = _tokens_of(inputs)
     refuse_too_long(config, tokens, encoder=config.is_encoder_decoder)
-    limit = context_length(config)
+    if not config.is_encoder_decoder:
+        refuse_no_room(cache, tokens)
+    limit = min((size for size in (context_length(config), cache) if size is not None), default=None)
     room = None if limit is None else limit - (0 if config.is_encoder_decoder else tokens)
     if room is not None and room < 1:
         raise problem("E0312", f"the prompt fills the {limit} tokens that the model reads at most", "shorten it")

@@ -9,7 +9,7 @@ from ..base.errors import problem
 from .base import HfExporter
 from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFormat, OnnxConfig
 from .dynamo import DynamoExporter
-from .executorch import ExecutorchExporter
+from .executorch_exporter import ExecutorchExporter
 from .onnx import OnnxExporter
 
 AUTO_EXPORTER_MAPPING: dict[str, type[HfExporter]] = {

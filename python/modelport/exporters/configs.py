@@ -125,7 +125,13 @@ class ExecutorchConfig(DynamoConfig):
     has. With `output_path` the program is written there at once. `dims` bounds dynamic axes, `{"seq": (1, 2048)}`, and
     `max_seq_len` those of sequences: the runtime sets aside memory for the largest sizes. `dtype` ("fp16", "bf16",
     "fp32") exports the model as if it had been loaded in that type. `checks_as_outputs` adds what the model assumed of
-    its data as further outputs, true where the program is right.
+    its data as further outputs, true where the program is right. `image_size` says that images are squares of that
+    side: axes that have it in the example have it always.
+
+    For generation, `max_seq_len` is what the cache holds, and `dims={"seq": (1, 128)}` how many tokens of a prompt are
+    read at once; with `disable_dynamic_shapes` it is one. With `use_custom_sdpa` and `use_custom_kv_cache`, kernels of
+    ExecuTorch for language models (`llama::custom_sdpa`, `llama::update_cache`) attend and keep the cache; the runtime
+    then needs their library.
     """
 
     export_format: ExportFormat = ExportFormat.EXECUTORCH
@@ -139,6 +145,10 @@ class ExecutorchConfig(DynamoConfig):
     max_seq_len: int | None = None
     dtype: Any = None
     checks_as_outputs: bool = False
+    use_custom_sdpa: bool = False
+    use_custom_kv_cache: bool = False
+    disable_dynamic_shapes: bool = False
+    image_size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""Export to ExecuTorch: any model that capture takes, as a `.pte` program of portable kernels."""
+"""A program for ExecuTorch: what was captured, in the runtime's own dialect, with memory for its largest sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, ClassVar
 
@@ -18,55 +18,17 @@ from ..artifacts.limits import Limits
 from ..artifacts.pte import NOTES, without_schemas
 from ..artifacts.staging import Staging
 from ..base import core
-from ..base.dtypes import float_dtype, short_name
 from ..base.structure import unflatten
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
-from ..lazy.entry import capture
 from ..runtimes.executorch import ProgramSession, as_fed, check_sizes, refuse_other_type, slot_of
-from ..weights.checkpoint import read_config
-from .base import HfExporter
 from .configs import ExecutorchConfig
 from .executorch_bounds import bounds_of, one_name_an_axis, within_memory
+from .executorch_constants import of_detection
 from .executorch_file import Method, write_executorch
 from .onnx import warn_of_overflows
-from .patches import apply_patches
-from .prepare import config_flags, in_dtype, prepare_for_export
 
 _METHOD = "forward"
-
-
-class ExecutorchExporter(HfExporter):
-    """Captures a model and gives an ExecuTorch program of it."""
-
-    required_packages: ClassVar[list[str]] = ["torch"]
-    min_versions: ClassVar[dict[str, str]] = {"torch": "2.13.0"}
-
-    def export(
-        self,
-        model: torch.nn.Module | str | os.PathLike[str],
-        sample_inputs: MutableMapping[str, Any],
-        config: ExecutorchConfig | dict[str, Any] | None = None,
-    ) -> ExecutorchProgram:
-        config = ExecutorchConfig.given(config)
-        dtype = float_dtype(config.dtype)
-        options = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "dtype": dtype}
-        if isinstance(model, str | os.PathLike):
-            inputs = sample_inputs if dtype is None else in_dtype(sample_inputs, dtype)
-            captured = capture(model, inputs, **options)
-            model_config: Any = read_config(Path(model))
-        else:
-            model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
-            inputs = inputs if dtype is None else in_dtype(inputs, dtype)
-            with apply_patches("executorch"), config_flags(model, flags):
-                captured = capture(model, {**inputs, **flags}, **options)  # a part's own config may say otherwise
-            model_config = getattr(model, "config", None)
-        if dtype is not None:
-            captured.origin = {"dtype": short_name(dtype)}
-        program = ExecutorchProgram(captured, config, model_config)
-        if config.output_path is not None:
-            program.save(config.output_path)
-        return program
 
 
 class ExecutorchProgram:
@@ -78,10 +40,10 @@ class ExecutorchProgram:
         """`model_config` may say how many positions the model has."""
         if not hasattr(core._modelport, "write_executorch"):
             raise without_schemas("this modelport was built without ExecuTorch's schemas")
-        self.captured, self.config = captured, config
+        self.captured, self.config, self._model_config = captured, config, model_config
         program = captured.lazy_program
         self.lowered = core.lower_executorch(core._modelport.rename_axes(program, one_name_an_axis(program)))
-        bounds = bounds_of(self.lowered.dims(), config.dims, config.max_seq_len, model_config)
+        bounds = bounds_of(self.lowered.dims(), config, model_config)
         self.bounds = within_memory(bounds, lambda sizes: self._measured(sizes)["arena_bytes"])
         for bound in self.bounds:
             self.lowered.set_range(bound.axis, bound.low, bound.high)
@@ -92,12 +54,7 @@ class ExecutorchProgram:
 
     def _measured(self, sizes: Mapping[str, int]) -> dict[str, Any]:
         """What the method takes if its axes are at most these sizes."""
-        return core._modelport.measure_executorch(dataclasses.replace(self._method(), bounds=sizes).row())
-
-    def _method(self) -> Method:
-        captured = self.captured
-        streams = captured.streams() if isinstance(captured, LazyCaptured) else WeightStreams()
-        return Method(_METHOD, self.lowered, frozen=captured.frozen(), places=streams.places, made=streams.made)
+        return core._modelport.measure_executorch(dataclasses.replace(self.method(_METHOD), bounds=sizes).row())
 
     @property
     def methods(self) -> list[str]:
@@ -198,13 +155,17 @@ class ExecutorchProgram:
         arena and of its state."""
         checks = self.config.checks_as_outputs if checks_as_outputs is None else checks_as_outputs
         constants = {NOTES: json.dumps(self.origin(), sort_keys=True)}
-        written = write_executorch(path, [self._method()], constant_methods=constants, checks_as_outputs=checks)
-        if isinstance(self.captured, CheckpointCaptured):
-            self.captured.refuse_changed()
+        constants |= of_detection(self._model_config, self.output_names, self.config.image_size)
+        written = write_programs(path, {_METHOD: self}, constants, checks)
         self.files = [Path(file) for file in written["files"]]
         self.written = written["methods"]
-        warn_of_overflows({name: (over, to) for name, _, to, over, _ in written["losses"] if over})
         return written
+
+    def method(self, name: str) -> Method:
+        """As the writer takes it, under this name."""
+        captured = self.captured
+        streams = captured.streams() if isinstance(captured, LazyCaptured) else WeightStreams()
+        return Method(name, self.lowered, frozen=captured.frozen(), places=streams.places, made=streams.made)
 
     def origin(self) -> dict[str, str]:
         """Where the program came from, for a check that makes the model again."""
@@ -213,3 +174,16 @@ class ExecutorchProgram:
 
     def __str__(self) -> str:
         return self.lowered.text()
+
+
+def write_programs(
+    path: Path, programs: Mapping[str, ExecutorchProgram], constants: Mapping[str, Any], checks_as_outputs: bool
+) -> dict[str, Any]:
+    """One file with a method for each program."""
+    methods = [program.method(name) for name, program in programs.items()]
+    written = write_executorch(path, methods, constant_methods=constants, checks_as_outputs=checks_as_outputs)
+    for program in programs.values():
+        if isinstance(program.captured, CheckpointCaptured):
+            program.captured.refuse_changed()
+    warn_of_overflows({name: (over, to) for name, _, to, over, _ in written["losses"] if over})
+    return written

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..base.errors import ExportError, problem
+from .configs import ExecutorchConfig
 from .onnx_names import AXES, axis_names
 
 # What a model with long positions is planned for where nobody says more: attention takes the square of it.
 _SEQUENCE = 2048
 # What a program may set aside where nobody asked for more. The runtime takes all of it when it loads the file.
 _ARENA_BYTES = 512 << 20
+_POSITIONS = ("max_position_embeddings", "n_positions", "max_target_positions")
 _OURS = {theirs: ours for ours, theirs in AXES.items()}
 
 
@@ -37,13 +39,11 @@ def one_name_an_axis(program: Any) -> dict[str, str]:
     return {symbol: name for symbol, name in ours.items() if symbol != name}
 
 
-def bounds_of(
-    dims: Iterable[Mapping[str, Any]], asked: Mapping[str, Any] | None, max_seq_len: int | None, config: Any
-) -> list[Bound]:
+def bounds_of(dims: Iterable[Mapping[str, Any]], asked: ExecutorchConfig, config: Any) -> list[Bound]:
     """A bound for each axis of `dims`, the dimensions of a program. Sizes that data decides have one only where it is
     asked for: the writer finds the others, or says which are missing. `config` is the model's, or None."""
-    rows = list(dims)
-    given = _checked(asked or {}, [row["name"] for row in rows])
+    rows, side, max_seq_len = list(dims), asked.image_size, asked.max_seq_len
+    given = _checked(asked.dims or {}, [row["name"] for row in rows])
     bounds = []
     for row in rows:
         axis, least = row["name"], max(row["lo"], 0)
@@ -53,6 +53,8 @@ def bounds_of(
                 what = f'dims={{"{axis}": ({low}, {high})}}: the model takes {_range(least, row["hi"])} there'
                 raise problem("E0303", what, "choose sizes among these")
             bounds.append(Bound(axis, max(low, least), _least(high, row["hi"]), "as asked for", asked=True))
+        elif side is not None and row["hint"] == side and not row["from_data"] and not _is_sequence(axis):
+            bounds.append(Bound(axis, side, side, "image_size", asked=True))
         elif not row["from_data"]:
             high, why = _default(row, max_seq_len, config)
             high = _least(max(high, row["hint"], least), row["hi"])
@@ -86,6 +88,13 @@ def _fits(sizes: dict[str, int], arena_of: Callable[[dict[str, int]], int]) -> b
         return False
 
 
+def longest_sequence(max_seq_len: int | None, config: Any) -> int:
+    """What a cache holds: as asked for, or the positions that the model has up to a default."""
+    if max_seq_len is not None:
+        return max_seq_len
+    return min(_positions(config) or _SEQUENCE, _SEQUENCE)
+
+
 def _default(row: Mapping[str, Any], max_seq_len: int | None, config: Any) -> tuple[int, str]:
     if row["declared_hi"] is not None:
         return row["declared_hi"], "the largest of its dynamic shape"
@@ -111,17 +120,15 @@ def _positions(config: Any) -> int | None:
     if config is None:
         return None
     if isinstance(config, Mapping):
-        for part in (config, config.get("text_config") or {}):
-            for name in ("max_position_embeddings", "n_positions"):
-                if isinstance(part.get(name), int):
-                    return part[name]
-        return None
-    try:
-        text = config.get_text_config() if hasattr(config, "get_text_config") else config
-    except ValueError:  # it has several
-        return None
-    found = getattr(text, "max_position_embeddings", None)
-    return found if isinstance(found, int) and found > 0 else None
+        parts = [part for part in (config, config.get("text_config")) if isinstance(part, Mapping)]
+        sizes = [part.get(name) for part in parts for name in _POSITIONS]
+    else:
+        try:
+            text = config.get_text_config(decoder=True) if hasattr(config, "get_text_config") else config
+        except ValueError:  # it has several
+            return None
+        sizes = [getattr(text, name, None) for name in _POSITIONS]
+    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
 def _checked(asked: Mapping[str, Any], axes: list[str]) -> dict[str, tuple[int, int]]:

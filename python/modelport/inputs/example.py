@@ -35,13 +35,16 @@ def example_inputs(
     sequence: int | None = None,
     preprocessor: dict[str, Any] | None = None,
     task: str | None = None,
+    image_size: int | None = None,
     seed: int = 0,
 ) -> ExampleInputs:
     """Inputs for `model(**inputs)`, from the forward signature, the config and the preprocessor config.
 
     A class needs its config; a config alone will do where it names its architecture or `task` does. The model runs only
-    where names and numbers leave a choice, such as the number of tokens that stand for an image."""
+    where names and numbers leave a choice, such as the number of tokens that stand for an image. With `image_size`
+    images are squares of that side."""
     subject = _subject(model_or_class, config, preprocessor, task)
+    subject.image_size = image_size
     lacking = rules.without_rule(subject)
     if lacking:
         what = f"no rule makes the inputs {', '.join(lacking)} of {subject.cls.__name__}"

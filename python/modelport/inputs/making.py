@@ -35,6 +35,8 @@ class Sizes:
 class Subject:
     """The model, or its class and config; built from them only where a question needs a run."""
 
+    image_size: int | None = None  # the side that images are to have
+
     def __init__(self, model_or_class: Any, config: Any, preprocessor: dict[str, Any] | None):
         self.given = None if isinstance(model_or_class, type) else model_or_class
         self.cls = model_or_class if self.given is None else type(model_or_class)

@@ -30,8 +30,12 @@ def options(subject: Subject) -> Options:
         layouts = ["clip"]
     elif facts.number(_FRAMES, "vision"):
         layouts = ["clip", *layouts]
-    views = [View(layout, side) for layout in layouts for side in [None, *facts.sides()]]
-    if facts.value(("image_grid_pinpoints",)):  # an image is cut into tiles, after a small picture of all of it
+    asked = subject.image_size
+    sides = [None, *facts.sides()] if asked is None else [(asked, asked)]
+    views = [View(layout, side) for layout in layouts for side in sides]
+    if asked is None and facts.value(
+        ("image_grid_pinpoints",)
+    ):  # an image is cut into tiles, after a small picture of all of it
         views = [View("listed", side, tiles) for side in facts.sides() for tiles in (2, 3, 5)] + views
     found: Options = {"view": views}
     if "image_sizes" in names:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..artifacts.pte import find_program
-from .folder import Folder, open_folder, read_config
+from ..base.errors import problem
+from .folder import Folder, open_folder
+from .program_folder import open_program
 
 __all__ = ["load", "open_folder"]
 
@@ -19,16 +21,16 @@ def load(folder: str | os.PathLike[str], *, threads: int | None = None, **sessio
     other model is called with its inputs by name and gives its outputs by name. `session_options` are attributes of
     onnxruntime's SessionOptions, or entries of its configuration: `**{"session.disable_prepacking": "1"}`."""
     program = find_program(folder)
-    if program is not None:
-        return _open_program(program, session_options | ({} if threads is None else {"threads": threads}))
-    return open_model(open_folder(folder), threads=threads, **session_options)
+    opened = open_folder(folder) if program is None else open_program(program)
+    return open_model(opened, threads=threads, **session_options)
 
 
 def open_model(folder: Folder, *, threads: int | None = None, **session_options: Any) -> Any:
     from ..runtimes.opening import open_runner, runtime_of
     from .classes import generating_class
 
-    runtime_of(next(iter(folder.files.values()))).check(session_options)
+    given = session_options | ({} if threads is None else {"threads": threads})
+    runtime_of(next(iter(folder.files.values()))).check(given if folder.methods else session_options)
     options = {"threads": threads or 0, **session_options}
     found = generating_class(folder)
     if not isinstance(found, str):
@@ -37,12 +39,11 @@ def open_model(folder: Folder, *, threads: int | None = None, **session_options:
         return generating_model(folder, found, options)
     from .plain import PlainModel
 
-    return PlainModel(open_runner(folder.files["model"], options), folder.config, found)
+    return PlainModel(open_runner(_only_file(folder), options), folder.config, found)
 
 
-def _open_program(path: Path, options: dict[str, Any]) -> Any:
-    from ..runtimes.opening import open_runner, runtime_of
-    from .plain import PlainModel
-
-    runtime_of(path).check(options)
-    return PlainModel(open_runner(path, options), read_config(path.parent), "it is a program that is called once")
+def _only_file(folder: Folder) -> Path:
+    if "model" not in folder.files:
+        path = next(iter(folder.files.values()), folder.path)
+        raise problem("E0103", f"{path} has no method forward", f"it has: {', '.join(folder.methods.values())}")
+    return folder.files["model"]

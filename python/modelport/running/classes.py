@@ -7,6 +7,7 @@ from typing import Any
 from ..artifacts.artifact import Artifact
 from ..base.errors import problem
 from .folder import Folder
+from .program_folder import CALLED_ONCE, generates
 
 
 def generating_class(folder: Folder) -> Any:
@@ -25,6 +26,8 @@ def generating_class(folder: Folder) -> Any:
 def _class_or_reason(folder: Folder) -> Any:
     import transformers
 
+    if folder.methods and not generates(folder):
+        return CALLED_ONCE
     names = folder.class_names()
     if not names:
         return "it has no config.json that names its class under architectures"
@@ -42,6 +45,8 @@ def _class_or_reason(folder: Folder) -> Any:
 
 
 def _gives_logits(folder: Folder) -> bool:
+    if folder.methods:
+        return True
     return any(row["name"] == "logits" for row in Artifact(folder.files["model"]).summary["outputs"])
 
 

@@ -29,6 +29,8 @@ class _Calls(NamedTuple):
 class Decoder:
     """Runs the file that fits and keeps the cache."""
 
+    room: int | None = None  # the cache grows
+
     def __init__(self, step: Runner, prefill: Runner | None = None):
         """`prefill` reads the prompt where `step` can only go on after it."""
         self.memory = step.memory

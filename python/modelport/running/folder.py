@@ -18,6 +18,7 @@ class Folder:
     path: Path
     files: dict[str, Path]  # by role, which is the file's name without .onnx
     config: dict[str, Any] | None
+    methods: dict[str, str] = dataclasses.field(default_factory=dict)  # by role, where a file has several
 
     @property
     def decoder(self) -> str | None:

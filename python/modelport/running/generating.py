@@ -17,6 +17,7 @@ from .features import repeated
 from .folder import Folder
 from .outputs import fields_of, output_class
 from .parts import Parts
+from .program_decoder import refuse_no_room
 
 # What configs call the number of tokens that a decoder reads at most, and an encoder.
 _DECODER_CONTEXT = ("max_position_embeddings", "max_target_positions", "max_decoder_position_embeddings", "n_ctx")
@@ -121,6 +122,13 @@ class OnSessions:
 
     def _validate_generated_length(self, generation_config: Any, length: int, *args: Any, **kwargs: Any) -> None:
         refuse_too_long(self.config, length)  # type: ignore[attr-defined]
+        room = self._parts.decoder.room
+        if room is not None:
+            refuse_no_room(room, length)
+            default = args[0] if args else kwargs.get("has_default_max_length")
+            if default and generation_config.max_new_tokens is None:
+                generation_config.max_length = min(generation_config.max_length, room)
+            refuse_no_room(room, length, generation_config.max_length - length)
         super()._validate_generated_length(generation_config, length, *args, **kwargs)  # type: ignore[misc]
 
     def to(self, *args: Any, **kwargs: Any) -> Any:

@@ -9,12 +9,15 @@ import torch
 from transformers.cache_utils import Cache
 
 from ..base.errors import problem
-from ..runtimes.opening import open_runner
+from ..runtimes.executorch import ProgramSession
+from ..runtimes.opening import open_runners
 from ..runtimes.runner import Runner
 from .decoder import Decoder, parts_of
 from .features import Encoders
 from .folder import Folder
 from .inputs import call_of, decoder_feeds, fitted
+from .program_decoder import ProgramDecoder, refuse_padding
+from .program_folder import room_in
 from .taken import Taken
 
 
@@ -22,18 +25,25 @@ class Parts:
     """`run` is one forward pass: encoders on what they read, the embedding, the decoder."""
 
     def __init__(self, folder: Folder, options: Mapping[str, Any], config: Any):
-        opened = {role: open_runner(folder.files[role], options) for role in folder.used()}
+        opened = open_runners({role: (folder.files[role], folder.methods.get(role)) for role in folder.used()}, options)
         self.config = config
         self.encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
         self.encoder = opened.get(folder.encoder or "")
         self.embedding = opened.get(folder.embedding or "")
         self.encoders = Encoders([opened[role] for role in folder.features], _feeds)
-        self.decoder = Decoder(opened[folder.decoder or ""], opened.get(folder.prefill or ""))
+        step = opened[folder.decoder or ""]
+        self.decoder: Decoder | ProgramDecoder = (
+            ProgramDecoder(step, room_in(folder), config)
+            if isinstance(step, ProgramSession)
+            else Decoder(step, opened.get(folder.prefill or ""))
+        )
         self.taken = Taken(folder, opened, self.encoders.outputs)
 
     def encode(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What the encoder makes of its input."""
         assert self.encoder is not None
+        if isinstance(self.encoder, ProgramSession):
+            refuse_padding(self.encoder.inputs, given)
         return self.encoder.tensors(_feeds(self.encoder, given))
 
     def run(self, given: dict[str, Any], cache: Cache | None) -> dict[str, Any]:

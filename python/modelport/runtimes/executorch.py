@@ -60,6 +60,23 @@ def runtime() -> Any:
     return _C
 
 
+# Kernels that are in libraries of their own, by the namespace of their names.
+_LIBRARIES = {
+    "llama": "extension/llm/custom_ops/libcustom_ops_aot_lib.so",
+    "quantized_decomposed": "kernels/quantized/libquantized_ops_aot_lib.so",
+}
+
+
+@functools.cache
+def _load_kernels(namespace: str) -> None:
+    library = Path(runtime().__file__).parents[2] / _LIBRARIES[namespace]
+    try:
+        torch.ops.load_library(library)
+    except OSError as error:
+        what = f"the program uses kernels of {namespace}::, whose library does not load: {error}"
+        raise problem("E0103", what, f"pip install {REQUIREMENT}") from error
+
+
 @contextmanager
 def _stderr_shut() -> Iterator[None]:
     sys.stderr.flush()
@@ -119,7 +136,8 @@ class TensorMemory:
 class ProgramSession:
     """A method that is loaded: a Runner, whose values are tensors."""
 
-    def __init__(self, path: str | os.PathLike[str], method: str = "forward"):
+    def __init__(self, path: str | os.PathLike[str], method: str = "forward", beside: ProgramSession | None = None):
+        """`beside` is another method of the file: it is loaded once for both."""
         self.path, self.method = Path(path), method
         self.memory: Memory = TensorMemory()
         self.file = ProgramFile(path, method)
@@ -129,12 +147,16 @@ class ProgramSession:
         self._names = [row["name"] for row in self.file.outputs]
         self.outputs = [name for name in self._names if name not in checks]
         self._checks = [name for name in self._names if name in checks]
-        self._module: Any = None
+        self._module: Any = None if beside is None else beside._module
         self._loaded()
 
     def _loaded(self) -> Any:
         if self._module is None:
             core = runtime()
+            methods = self.file.summary["methods"].values()
+            used = {kernel.partition("::")[0] for method in methods for kernel in method["operators"]}
+            for namespace in sorted(used & _LIBRARIES.keys()):
+                _load_kernels(namespace)
             try:
                 self._module = core._load_for_executorch(os.fspath(self.path))
             except RuntimeError as error:

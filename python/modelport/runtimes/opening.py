@@ -32,6 +32,19 @@ def _open_program(path: Path, _options: Mapping[str, Any]) -> Runner:
     return executorch.ProgramSession(path)
 
 
+def open_runners(files: Mapping[str, tuple[Path, str | None]], options: Mapping[str, Any]) -> dict[str, Runner]:
+    """A runner for each file, or for each method of one, which is then loaded once."""
+    found: dict[str, Runner] = {}
+    loaded: dict[Path, executorch.ProgramSession] = {}
+    for role, (path, method) in files.items():
+        if method is None:
+            found[role] = open_runner(path, options)
+        else:
+            found[role] = session = executorch.ProgramSession(path, method, loaded.get(path))
+            loaded.setdefault(path, session)
+    return found
+
+
 RUNTIMES: dict[str, Runtime] = {
     ".onnx": Runtime(_check_onnxruntime, _open_onnx),
     ".pte": Runtime(executorch.check_options, _open_program),

@@ -113,6 +113,21 @@ Value put_where_true(Lower& l, const Values& indices, Value values, std::int64_t
   return parts::where(l, mask, values, x);
 }
 
+/// The values with every axis of the tensor, for the kernel that writes in place: it takes one list
+/// of places along one axis, and a value for each element there. Nothing where that is not so.
+Value as_whole_rows(Lower& l, Value x, const Values& indices, Value values) {
+  Shape rows = l.shape(x);
+  const auto is_given = [](Value i) { return i != kNoValue; };
+  const auto index = std::ranges::find_if(indices, is_given);
+  if (std::ranges::count_if(indices, is_given) != 1 || l.rank(*index) != 1) return kNoValue;
+  rows[static_cast<std::size_t>(index - indices.begin())] = l.shape(*index)[0];
+  Shape given = l.shape(values);
+  if (given.size() > rows.size()) return kNoValue;
+  given.insert(given.begin(), rows.size() - given.size(), Int(1));
+  if (given != rows) return kNoValue;
+  return l.rank(values) == l.rank(x) ? values : parts::viewed(l, values, rows);
+}
+
 }  // namespace
 
 Values index(Lower& l) {
@@ -135,11 +150,15 @@ Values index_put(Lower& l) {
     if (single) return {put_where_true(l, indices, values, own)};
     count = l.shape(values)[static_cast<std::size_t>(own)];
   }
-  return l.kernel("aten::index_put.out",
+  const bool accumulate = l.call().flag("accumulate");
+  const Values plain = plain_indices(l, indices, count);
+  const Value rows = accumulate ? kNoValue : as_whole_rows(l, x, plain, values);
+  // Where it lies, if nothing else reads it: the writer copies it first where something does.
+  return l.kernel(rows == kNoValue ? "aten::index_put.out" : "aten::index_put_",
                   {{"self", {x}},
-                   {"indices", tensor_list(plain_indices(l, indices, count))},
-                   {"values", {values}},
-                   {"accumulate", {l.call().flag("accumulate")}}});
+                   {"indices", tensor_list(plain)},
+                   {"values", {rows == kNoValue ? values : rows}},
+                   {"accumulate", {accumulate}}});
 }
 
 Values nonzero_columns(Lower& l) {

@@ -50,6 +50,15 @@ Results attention(Call& call) {
   return one(call.dtype_of("query"), attention_shape(call, call.flag("enable_gqa")));
 }
 
+Results cached_attention(Call& call) {
+  const Shape& query = call.shape("query");
+  const Shape& value = call.shape("value");
+  call.require(query.size() == 4 && value.size() == 4, "cached attention needs four axes");
+  return one(call.dtype_of("query"), {query[0], query[1], query[2], value[3]});
+}
+
+Results updated_cache(Call& call) { return one(call.dtype_of("cache"), call.shape("cache")); }
+
 Results attention_for_cpu(Call& call) {
   const Shape result = attention_shape(call, false);
   const Dtype dtype = call.dtype_of("query");
@@ -228,6 +237,25 @@ constexpr std::array kAttentionOps{
             "f32[a, 2, 2, b, 4], f32[a, 2, 2, c, 4], f32[a, 2, 2, c, 4], f32[a, 1, 1, b, c]; "
             "f32[b, 4], f32[c, 4], f32[c, 4], bool[b, c]; f64[a, 2, 1, 4], f64[a, 2, c, 4], "
             "f64[a, 2, c, 4]; f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 4], f32[1, c]"},
+    // What our own caches ask for, in the form of the kernels of ExecuTorch for language models:
+    // [batch, length, heads, width], of a cache that has tokens up to `start_pos` and those of the
+    // query behind them.
+    OpDef{.name = "modelport.cached_attention",
+          .schema = "(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? "
+                    "attn_mask=None, float drpout_p=0., bool is_causal=False, float? scale=None) "
+                    "-> Tensor",
+          .infer = cached_attention,
+          .onnx = refuse("it is for caches of ExecuTorch programs"),
+          .executorch = direct("llama::custom_sdpa.out"),
+          .samples = "f32[1, a, 4, 8], f32[1, 16, 2, 8], f32[1, 16, 2, 8], 2, None, 0.0, True; "
+                     "f32[1, a, 4, 8], f32[1, 16, 4, 8], f32[1, 16, 4, 8], 3, f32[a, 16], "
+                     "scale=0.5"},
+    OpDef{.name = "modelport.update_cache",
+          .schema = "(Tensor value, Tensor cache, SymInt start_pos) -> Tensor",
+          .infer = updated_cache,
+          .onnx = refuse("it is for caches of ExecuTorch programs"),
+          .executorch = direct("llama::update_cache.out"),
+          .samples = "f32[1, a, 2, 4], f32[1, 16, 2, 4], 3"},
     // What transformers registers for experts where torch's own kernel does not run.
     OpDef{.name = "transformers.grouped_mm_fallback",
           .schema = "(Tensor input, Tensor weight, Tensor offs) -> Tensor",

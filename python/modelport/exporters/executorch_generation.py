@@ -1,0 +1,212 @@
+"""Models that generate as one ExecuTorch program: decoders that keep their cache, the encoders and embeddings that they
+need, and numbers about the model that ExecuTorch's own runners read."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from transformers.cache_utils import EncoderDecoderCache
+
+from ..base.dtypes import float_dtype
+from ..base.errors import ExportError, problem
+from ..capturing.arguments import refuse_training
+from ..capturing.captured import Captured
+from ..generation.custom_attention import CacheSettings, takes_custom
+from ..generation.encoder_decoder import encoder_example
+from ..generation.finding import find_cut, sees_or_hears
+from ..generation.static_decoder import (
+    StaticCrossDecoder,
+    StaticDecoder,
+    StaticEmbeddingDecoder,
+    WholeDecoder,
+    filled_cache,
+    ids_for,
+)
+from ..generation.static_parts import EncoderStates, media_parts
+from ..generation.static_serving import Step, captured_states, serves, steps_of_calls, steps_of_text
+from ..generation.watching import refuse_if_it_cannot_generate, watch_generate
+from ..lazy.checkpoint_weights import CheckpointWeights
+from ..lazy.folder import open_model
+from ..models.locks import only_user
+from ..weights import lazy_weights
+from .configs import ExecutorchConfig
+from .executorch import ExecutorchProgram
+from .executorch_bounds import longest_sequence
+from .executorch_components import ExecutorchComponents, captured_part
+from .executorch_constants import constant_methods, of_media
+from .patches import apply_patches
+
+Programs = tuple[dict[str, ExecutorchProgram], list[str]]
+_READ = ("input_ids", "input_features", "input_values", "pixel_values")
+_TEXT = {"input_ids": {1: "seq"}, "cache_position": {0: "seq"}}
+
+
+def export_for_generation(model: Any, inputs: Mapping[str, Any], config: ExecutorchConfig) -> ExecutorchComponents:
+    """`inputs` are those of `generate`: what an encoder reads. A decoder of text needs none."""
+    if isinstance(model, str | os.PathLike):
+        model = open_model(model, dtype=float_dtype(config.dtype))
+    refuse_if_it_cannot_generate(model)
+    refuse_training(model)
+    length = longest_sequence(config.max_seq_len, model.config)
+    settings = CacheSettings(length, config.use_custom_sdpa, config.use_custom_kv_cache)
+    config = dataclasses.replace(config, max_seq_len=length)
+    one = _of_one_text(inputs)
+    with only_user(model), apply_patches("executorch"):
+        if getattr(model.config, "is_encoder_decoder", False):
+            programs, notes = _encoder_decoder(model, one, settings, config)
+        elif any(_is_media(value) for value in one.values()):
+            programs, notes = _multimodal(model, one, settings, config)
+        else:
+            programs, notes = _decoder(model, settings, config)
+    decoder = programs.get("forward") or programs["text_decoder"]
+    constants = constant_methods(model, decoder, settings, cached="cache_position" in decoder.input_names)
+    components = ExecutorchComponents(programs, model, constants | of_media(model, programs), notes)
+    if config.output_path is not None:
+        components.save(config.output_path)
+    return components
+
+
+def _of_one_text(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The last row, without masks: what has another number of rows belongs to all."""
+    sizes = [len(inputs[name]) for name in _READ if isinstance(inputs.get(name), torch.Tensor)]
+    rows = sizes[0] if sizes else 1
+    return {
+        name: value[-1:] if isinstance(value, torch.Tensor) and value.dim() and len(value) == rows > 1 else value
+        for name, value in inputs.items()
+        if "mask" not in name
+    }
+
+
+def _is_media(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _decoder(model: Any, settings: CacheSettings, config: ExecutorchConfig) -> Programs:
+    """`forward(input_ids, cache_position)`"""
+    cache = filled_cache(model, {"input_ids": ids_for(model, 2)})
+    steps = steps_of_text(model) if _has_exact_values(model, config) else []
+    why = "it has no cache of transformers' own"
+    if cache is not None:
+        try:
+            program, notes = _cached(model, StaticDecoder(model, settings, cache), _TEXT, config, steps)
+            return {"forward": program}, notes
+        except ExportError as error:
+            if error.code != "E0205":
+                raise
+            why = _reason(error)
+    decoder = WholeDecoder(model).eval()
+    captured = captured_part(model, decoder, decoder.example(), {"input_ids": {1: "seq"}}, config)
+    if not serves(captured, steps):
+        raise _gives_other_values(model)
+    note = f"{type(model).__name__} reads the whole text for each token, because a program cannot keep its cache: {why}"
+    return {"forward": ExecutorchProgram(captured, config, model.config)}, [note]
+
+
+def _encoder_decoder(
+    model: Any, inputs: Mapping[str, Any], settings: CacheSettings, config: ExecutorchConfig
+) -> Programs:
+    """`encoder(what it reads)` and `text_decoder(input_ids, encoder_hidden_states, cache_position)`"""
+    _read_weights(model)
+    seen = watch_generate(model, inputs, {"encoder": model.get_encoder(), "model": model}, 2)
+    cache = next((call.get("past_key_values") for call in seen["model"][1:]), None)
+    if not isinstance(cache, EncoderDecoderCache):
+        what = f"generate of {type(model).__name__} keeps no cache of its own and of its encoder"
+        raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
+    read = {name: value for name, value in encoder_example(seen["encoder"]).items() if "mask" not in name}
+    axes: dict[str, Any] = {name: {} if _is_media(value) else {1: "encoder_seq"} for name, value in read.items()}
+    encoder = EncoderStates(model.get_encoder()).eval()
+    captured = captured_part(model, encoder, read, axes, config)
+    encoded = seen["model"][0]["encoder_outputs"]
+    decoder = StaticCrossDecoder(model, settings, cache, type(encoded), encoded[0])
+    states = {1: "encoder_seq"} if any(axes.values()) else {}
+    steps = []
+    if _has_exact_values(model, config):
+        given = [{"input_ids": call["decoder_input_ids"]} | captured_states(captured, read) for call in seen["model"]]
+        steps = steps_of_calls(model, seen["model"], given)
+    program, notes = _cached(model, decoder, _TEXT | {"encoder_hidden_states": states}, config, steps)
+    return {"encoder": ExecutorchProgram(captured, config, model.config), "text_decoder": program}, notes
+
+
+def _multimodal(model: Any, inputs: Mapping[str, Any], settings: CacheSettings, config: ExecutorchConfig) -> Programs:
+    """`vision_encoder` or `audio_encoder`, `token_embedding` of words, `text_decoder(inputs_embeds, cache_position)`"""
+    _read_weights(model)
+    with torch.no_grad():
+        cut = find_cut(model, inputs) if sees_or_hears(model) else None
+        parts = None if cut is None else media_parts(cut)
+    if cut is None or parts is None:
+        what = f"{type(model).__name__} hands more from its encoders to its decoder than embeddings in a row"
+        raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
+    programs = {}
+    for name, part in parts.items():
+        axes = {"input_ids": {1: "seq"}} if name == "token_embedding" else None
+        programs[name] = ExecutorchProgram(captured_part(model, part.module, part.inputs, axes, config), config)
+    cache = filled_cache(cut.stepping, {"input_ids": ids_for(cut.stepping, 2)})
+    if cache is None:
+        what = f"{type(model).__name__} has no cache that a program could keep"
+        raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
+    width = cut.stepping.get_input_embeddings().weight.shape[1]
+    decoder = StaticEmbeddingDecoder(cut.stepping, settings, cache, width, cut.stepping.dtype)
+    axes = {"inputs_embeds": {1: "seq"}, "cache_position": {0: "seq"}}
+    steps = []
+    if _has_exact_values(model, config):
+        with torch.no_grad():
+            embeds = cut.reached(cut.call, cut.as_it_was())["inputs_embeds"]
+        steps = steps_of_calls(cut.stepping, cut.calls[:1], [{"inputs_embeds": embeds}])
+    program, notes = _cached(model, decoder, axes, config, steps)
+    return programs | {"text_decoder": program}, notes
+
+
+def _has_exact_values(model: Any, config: ExecutorchConfig) -> bool:
+    """Whether values can be compared before anything is written: they are in memory, and of a type that is exact."""
+    weights = lazy_weights.of(model)
+    unread = isinstance(weights, CheckpointWeights) and not model.config.is_encoder_decoder and not sees_or_hears(model)
+    return not unread and model.dtype == torch.float32 and float_dtype(config.dtype) in (None, torch.float32)
+
+
+def _gives_other_values(model: Any) -> Exception:
+    what = f"a program that reads token after token gives other values than {type(model).__name__} does in generate"
+    return problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
+
+
+def _reason(error: ExportError) -> str:
+    return str(error.diagnostics[0]["what"]) if error.diagnostics else str(error).splitlines()[0]
+
+
+def _read_weights(model: Any) -> None:
+    """What is found out by watching `generate` needs values."""
+    weights = lazy_weights.of(model)
+    if isinstance(weights, CheckpointWeights):
+        weights.fill()
+
+
+def _cached(
+    model: Any, decoder: Any, shapes: Mapping[str, Any], config: ExecutorchConfig, steps: list[Step]
+) -> tuple[ExecutorchProgram, list[str]]:
+    """The program of a decoder that keeps its cache: for several tokens, or where that cannot be for one. `steps` are
+    tried out."""
+    decoder, settings = decoder.eval(), decoder.settings
+    notes = []
+    if settings.custom_sdpa and not takes_custom(decoder.model):
+        notes.append(f"{type(model).__name__} has an attention of its own: use_custom_sdpa makes no difference to it")
+    if not config.disable_dynamic_shapes and settings.length > 1:
+        try:
+            captured = captured_part(model, decoder, decoder.example(), shapes, config)
+            if _takes_one_token(captured) and serves(captured, steps):
+                return ExecutorchProgram(captured, config, model.config), notes
+            why = "the model does something else for one token than for several"
+        except ExportError as error:
+            why = _reason(error)
+        notes.append(f"tokens are read one by one, those of a prompt too: {why}")
+    fixed = {name: {a: axis for a, axis in axes.items() if axis != "seq"} for name, axes in shapes.items()}
+    captured = captured_part(model, decoder, decoder.example(tokens=1), fixed, config)
+    if not serves(captured, steps):
+        raise _gives_other_values(model)
+    return ExecutorchProgram(captured, dataclasses.replace(config, dims=None), model.config), notes
+
+
+def _takes_one_token(captured: Captured) -> bool:
+    return all(row["lo"] <= 1 for row in captured.lazy_program.dims() if row["name"] == "seq")

@@ -1,0 +1,145 @@
+"""Decoders that keep their cache: tokens and their positions go in, the logits of the last token come out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, EncoderDecoderCache
+
+from ..capturing.recording import zeros_of
+from .caches import parts_of
+from .custom_attention import CachedCall, CacheSettings, attention_replaced, calling
+from .static_cache import PassingKeys, Shapes, StaticCache, layer_over, shapes_of
+
+TOKENS = 3  # of the example, distinct from the one row
+Tensors = dict[str, torch.Tensor]
+
+
+class KeepsCache(torch.nn.Module):
+    """A model with buffers for its cache: one text at a time."""
+
+    def __init__(self, model: Any, settings: CacheSettings, cache: Cache):
+        """`cache` is one that the model has filled, for the sizes of its layers."""
+        super().__init__()
+        self.model, self.config, self.settings = model, model.config, settings
+        self._takes = inspect.signature(model.forward).parameters
+        self._buffers_of = [
+            {name: self._register(number, name, like) for name, like in kept.items()}
+            for number, kept in enumerate(shapes_of(parts_of(cache)[0]))
+        ]
+
+    def _register(self, layer: int, name: str, like: list[torch.Tensor]) -> list[str]:
+        names = []
+        for index, tensor in enumerate(like):
+            shape = list(tensor.shape)
+            if name in ("keys", "values"):
+                _, heads, _, width = shape
+                length = self.settings.length
+                shape = [1, length, heads, width] if self.settings.length_first else [1, heads, length, width]
+            kind = {"keys": "key_cache", "values": "value_cache"}.get(name, name.removesuffix("s"))
+            names.append(f"{kind}_{layer}" + (f"_{index}" if index else ""))
+            self.register_buffer(names[-1], torch.zeros(shape, dtype=tensor.dtype))
+        return names
+
+    def last_logits(self, given: Mapping[str, Any], positions: torch.Tensor, side: str = "") -> Tensors:
+        """Of one call of the model. `side` is what names of the decoder's arguments begin with."""
+        call = CachedCall(positions, self.settings)
+        layers = [layer_over(self._buffers_named(names), call) for names in self._buffers_of]
+        own: Any = StaticCache(layers, call)
+        cache = EncoderDecoderCache(own, Cache(layers=[PassingKeys() for _ in layers])) if side else own
+        arguments: dict[str, Any] = {**given, "past_key_values": cache, "use_cache": True}
+        if f"{side}position_ids" in self._takes:
+            arguments[f"{side}position_ids"] = positions[None]
+        if "logits_to_keep" in self._takes:
+            arguments["logits_to_keep"] = 1
+        with attention_replaced(self.model), calling(call):
+            logits = self.model(**arguments).logits
+        return {"logits": logits[:, -1:]}
+
+    def _buffers_named(self, names: dict[str, list[str]]) -> Shapes:
+        return {name: [getattr(self, buffer) for buffer in buffers] for name, buffers in names.items()}
+
+    def places(self, tokens: int) -> torch.Tensor:
+        """Of an example: behind one token that is in the cache, if there is room."""
+        start = min(1, self.settings.length - tokens)
+        return torch.arange(start, start + tokens)
+
+
+class StaticDecoder(KeepsCache):
+    """Tokens, [1, tokens], each at its place of `cache_position`."""
+
+    def forward(self, input_ids: torch.Tensor, cache_position: torch.Tensor) -> Tensors:
+        return self.last_logits({"input_ids": input_ids}, cache_position)
+
+    def example(self, tokens: int = TOKENS) -> Tensors:
+        tokens = min(tokens, self.settings.length)
+        return {"input_ids": ids_for(self.model, tokens), "cache_position": self.places(tokens)}
+
+
+class StaticCrossDecoder(KeepsCache):
+    """The decoder of an encoder-decoder. Keys and values of the encoder's states are made anew in each call."""
+
+    def __init__(self, model: Any, settings: CacheSettings, cache: Cache, encoded: type[Any], states: torch.Tensor):
+        """`encoded` is the class of what the encoder gives, `states` an example of it."""
+        super().__init__(model, settings, cache)
+        self._encoded, self._states = encoded, states
+
+    def forward(
+        self, input_ids: torch.Tensor, encoder_hidden_states: torch.Tensor, cache_position: torch.Tensor
+    ) -> Tensors:
+        encoded = self._encoded(last_hidden_state=encoder_hidden_states)
+        given = {"decoder_input_ids": input_ids, "encoder_outputs": encoded}
+        return self.last_logits(given, cache_position, side="decoder_")
+
+    def example(self, tokens: int = TOKENS) -> Tensors:
+        tokens = min(tokens, self.settings.length)
+        ids = ids_for(self.model, tokens)
+        return {"input_ids": ids, "encoder_hidden_states": self._states, "cache_position": self.places(tokens)}
+
+
+class StaticEmbeddingDecoder(KeepsCache):
+    """The decoder of a model that sees or hears: words and features come as embeddings."""
+
+    def __init__(self, model: Any, settings: CacheSettings, cache: Cache, width: int, dtype: torch.dtype):
+        super().__init__(model, settings, cache)
+        self._like = torch.zeros(1, 1, width, dtype=dtype)
+
+    def forward(self, inputs_embeds: torch.Tensor, cache_position: torch.Tensor) -> Tensors:
+        return self.last_logits({"inputs_embeds": inputs_embeds}, cache_position)
+
+    def example(self, tokens: int = TOKENS) -> Tensors:
+        tokens = min(tokens, self.settings.length)
+        embeds = torch.randn(1, tokens, self._like.shape[2], generator=torch.Generator().manual_seed(0))
+        return {"inputs_embeds": embeds.to(self._like.dtype), "cache_position": self.places(tokens)}
+
+
+class WholeDecoder(torch.nn.Module):
+    """A decoder without a cache: it reads the whole text for each token."""
+
+    def __init__(self, model: Any):
+        super().__init__()
+        self.model, self.config = model, model.config
+
+    def forward(self, input_ids: torch.Tensor) -> Tensors:
+        return {"logits": self.model(input_ids=input_ids, use_cache=False).logits[:, -1:]}
+
+    def example(self) -> Tensors:
+        return {"input_ids": ids_for(self.model, TOKENS)}
+
+
+def ids_for(model: Any, tokens: int) -> torch.Tensor:
+    return torch.arange(tokens)[None] % model.config.get_text_config(decoder=True).vocab_size
+
+
+def filled_cache(model: Any, inputs: Mapping[str, Any]) -> Cache | None:
+    """The cache that a call of the model leaves, with shapes alone; None where what it keeps is no cache by layers."""
+    try:
+        result = zeros_of(model, {**inputs, "use_cache": True})
+    except Exception:  # a model that asks for values has to run
+        with torch.no_grad():
+            result = model(**inputs, use_cache=True)
+    cache = getattr(result, "past_key_values", None)
+    return cache if isinstance(cache, Cache) and any(shapes_of(parts_of(cache)[0])) else None
