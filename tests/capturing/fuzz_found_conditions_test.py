@@ -216,7 +216,7 @@ def test_a_reshape_that_copies_at_some_sizes_only_is_not_taken_for_a_copy(model:
 
 @pytest.mark.parametrize("model", [copied_before_a_write, copy_that_is_written, some_columns_before_a_write])
 def test_a_reshape_that_copies_at_some_sizes_only_is_not_taken_for_a_view(model: Any) -> None:
-    with pytest.raises(modelport.ExportError, match="E0302.*needs it to be 1"):
+    with pytest.raises(modelport.ExportError, match=r"E0302.*needs it to be 1"):
         modelport.capture(model, (torch.randn(1, 5),), dynamic_shapes={"x": {0: "b", 1: "s"}})
 
 
