@@ -194,6 +194,9 @@ support: setup build
 
 fuzz: setup
 	tools/fuzz.sh $(FUZZ_SECONDS)
+	cmake --preset dev
+	cmake --build --preset dev --target shape_test
+	MODELPORT_CASES=20000 build/dev/src/shape_test
 
 fuzz-models: build
 	PYTHONPATH=tools $(PY) -m fuzz_models --programs $(PROGRAMS) --jobs $(JOBS)

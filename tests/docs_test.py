@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,11 @@ def test_the_walk_leads_through_functions_that_exist_to_each_kind_of_file() -> N
         definition = rf"^(?:def {function}|[\w:<>,&* \[\]]*\b{function})\("
         assert re.search(definition, (ROOT / path).read_text(), re.MULTILINE), f"{path} has no {function}"
     assert {"write_pt2", "write_onnx", "write_executorch"} <= {function for function, _ in steps}
+
+
+def test_folders_of_tests_are_called_as_the_rooms_that_they_test() -> None:
+    rooms = tomllib.loads((ROOT / "rooms.toml").read_text())
+    known = {*rooms["python"], *(room.split("/")[0] for room in rooms["includes"]), "clients"}
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/*_test.py")}
+    assert len(folders) > 10
+    assert sorted(folders - known) == []

@@ -8,6 +8,7 @@ import pytest
 import torch
 from expected_failures import EXPECTED
 from zoo import ROWS
+from zoo.quick_loading import quick_loading
 from zoo.shown import Shown, assert_same, one_thread, seeded, shown  # noqa: F401  (fixtures)
 
 from modelport import get_leaf_tensors
@@ -27,7 +28,8 @@ def test_the_graph_and_the_archive_compute_what_the_model_computes(
         got = get_leaf_tensors(seeded(captured.run, row.inputs(size)))
         assert_same(list(got.values()), shown.wanted(size), f"at size {size}")
     archive = shown.exported.save(tmp_path / "model.pt2")
-    loaded = torch.export.load(archive).module()
+    with quick_loading():
+        loaded = torch.export.load(archive).module()
     for size in (0, 2):
         got = get_leaf_tensors(seeded(loaded, row.inputs(size)))
         assert_same(list(got.values()), shown.wanted(size), f"of the archive at size {size}")
@@ -37,3 +39,12 @@ def test_the_list_of_expected_failures_is_short_and_names_rows_that_exist() -> N
     names = {str(row) for row in ROWS}
     assert set(EXPECTED) <= names
     assert len(EXPECTED) <= 9  # of 278 rows; only ever lowered
+
+
+def test_a_program_that_is_loaded_quickly_is_the_one_that_torch_loads(tmp_path: Any) -> None:
+    row = next(row for row in ROWS if str(row) == "llama")
+    archive = Shown(row).exported.save(tmp_path / "model.pt2")
+    with quick_loading():
+        quick = torch.export.load(archive)
+    plain = torch.export.load(archive)
+    assert str(quick) == str(plain) and str(quick.range_constraints) == str(plain.range_constraints)

@@ -23,7 +23,7 @@ hold it against the code. A number refers to the reasons below the table.
 - **.pt2**, **ONNX**: the export gives the values of eager PyTorch at three sizes (`tests/zoo_test.py`,
   `tests/zoo_onnx_test.py`).
 - **generates**: `modelport.load(folder).generate(...)` gives the 32 greedy tokens of PyTorch, for one prompt and for
-  two of which one is padded (`tests/zoo_generation_test.py`); – where the class does not generate.
+  two of which one is padded (`tests/generation/zoo_generation_test.py`); – where the class does not generate.
 - **genai**, **transformers.js**: what `modelport export onnx --for CLIENT` writes. "runs": `tests/clients` runs it in
   the client. "known": the client takes models of this class, and no test of ours runs one in it.
 

@@ -77,7 +77,7 @@ bool admitted_by_effects(const Dims& dims, const Values& values) {
 
 TEST_CASE("guards hold in the example, and their effects say the same as they do") {
   RandomTrees random(11);
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < property_cases() / 20; ++i) {
     Setup setup = random_setup(random);
     Dims& dims = setup.dims;
     std::string story;
@@ -111,7 +111,7 @@ TEST_CASE("guards hold in the example, and their effects say the same as they do
 TEST_CASE("what is simplified or decided is so for all sizes that the guards admit") {
   RandomTrees random(12);
   int decided = 0;
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < property_cases() / 20; ++i) {
     Setup setup = random_setup(random);
     Dims& dims = setup.dims;
     for (int k = random.below(4); k > 0; --k) dims.settle(random_condition(random), {});
@@ -136,13 +136,13 @@ TEST_CASE("what is simplified or decided is so for all sizes that the guards adm
       }));
     }
   }
-  CHECK(decided > 100);
+  CHECK(decided > property_cases() / 30);
 }
 
 TEST_CASE("a condition that was settled is decided afterwards") {
   RandomTrees random(13);
   int undecided = 0;
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < property_cases() / 6; ++i) {
     Setup setup = random_setup(random);
     const Bool condition = random_condition(random);
     const bool truth = setup.dims.settle(condition, {});

@@ -7,7 +7,7 @@
 namespace modelport::shape {
 namespace {
 
-constexpr int kCases = 3000;
+const int kCases = property_cases();
 
 /// Nothing where the expression is too large or divides by zero: an ExportError, which is what it
 /// should be.

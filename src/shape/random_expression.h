@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <random>
 #include <string>
@@ -13,6 +14,13 @@
 #include "shape/real.h"
 
 namespace modelport::shape {
+
+/// How many cases a property is tried with: few in every test run, as many as MODELPORT_CASES says
+/// in `make fuzz`.
+inline int property_cases() {
+  const char* asked = std::getenv("MODELPORT_CASES");
+  return asked == nullptr ? 1000 : std::atoi(asked);
+}
 
 struct RandomTree {
   enum class Op {

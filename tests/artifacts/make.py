@@ -1,6 +1,6 @@
 """Writes an artifact of each format for this release, with what it has to give: once, when a release is made.
 
-Readers of later releases open them in tests/artifacts_test.py. Usage: python tests/artifacts/make.py <release>"""
+Readers of later releases open them in artifacts_test.py. Usage: python tests/artifacts/make.py <release>"""
 
 from __future__ import annotations
 

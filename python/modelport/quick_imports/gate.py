@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-# tests/quick_imports_test.py compares what is exported with and without; add a release after it passed with it.
+# tests/quick_imports compares what is exported with and without; add a release after it passed with it.
 TESTED: Mapping[str, tuple[str, ...]] = {"torch": ("2.13",), "transformers": ("5.22",)}
 
 

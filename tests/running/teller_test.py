@@ -14,7 +14,7 @@ import teller_text
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples" / "teller"
+FOLDER = Path(__file__).resolve().parents[2] / "examples" / "teller"
 # From passages that training held out. A model that knows nothing is at 4096, one that knows how often tokens occur at
 # several hundred.
 HELD_OUT = (

@@ -11,7 +11,7 @@ import torch
 
 import modelport
 
-ARTIFACTS = Path(__file__).resolve().parent / "artifacts"
+ARTIFACTS = Path(__file__).resolve().parent
 FILES = sorted(path for path in ARTIFACTS.glob("*/model.*"))
 
 

@@ -19,7 +19,7 @@ from modelport.patches import masks, packed_items, scans
 from modelport.patches.agreement import where_values_agree
 from modelport.patches.registry import PATCHES, Patch, resolve, table
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 GRIDS = torch.tensor([[1, 4, 6], [4, 8, 4], [1, 2, 2], [2, 2, 4]])
 PATCH_COUNT = int(GRIDS.prod(-1).sum())
 

@@ -10,7 +10,16 @@ from pathlib import Path
 
 def test_a_disturbed_export_leaves_the_old_artifact_or_the_new_one() -> None:
     # In a process of its own: forked ones must not inherit the threads of other tests.
-    command = [sys.executable, Path(__file__).parent / "faults.py", "--runs", "20", "--commands", "1", "--seed", "1"]
+    command = [
+        sys.executable,
+        Path(__file__).parents[1] / "faults.py",
+        "--runs",
+        "20",
+        "--commands",
+        "1",
+        "--seed",
+        "1",
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     total = re.search(r"(\d+) runs +(\d+) +(\d+) +(\d+) +0$", done.stdout.strip())

@@ -106,7 +106,8 @@ def main(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: Any) -> tuple[dict[str, str], list[dict[str, str]]]:
     folder = tmp_path_factory.mktemp("texts")
-    subprocess.run([sys.executable, __file__, folder], check=True)
+    tests = str(Path(__file__).resolve().parents[1])  # where the zoo is
+    subprocess.run([sys.executable, __file__, folder], env=os.environ | {"PYTHONPATH": tests}, check=True)
     alone = {name: (folder / f"{name}.txt").read_text() for name in (*EXAMPLES, *MODELS)}
     return alone, json.loads((folder / "later.json").read_text())
 
