@@ -53,7 +53,6 @@ def export_for_generation(model: Any, inputs: Mapping[str, Any], config: Executo
     refuse_training(model)
     length = longest_sequence(config.max_seq_len, model.config)
     settings = CacheSettings(length, config.use_custom_sdpa, config.use_custom_kv_cache)
-    config = dataclasses.replace(config, max_seq_len=length)
     one = _of_one_text(inputs)
     with only_user(model), apply_patches("executorch"):
         if getattr(model.config, "is_encoder_decoder", False):

@@ -151,7 +151,7 @@ def refuse_no_room(room: int | None, tokens: int, new: int = 0) -> None:
         what = f"the prompt has {tokens} tokens, and the cache of the program holds {room}"
         raise problem("E0301", what, f"shorten it: tokenizer(..., truncation=True, max_length={room})", again)
     what = f"the prompt has {tokens} tokens, and with {new} new ones there are more than the {room} of the cache"
-    raise problem("E0301", what, f"max_new_tokens={max(room - tokens, 1)}", again)
+    raise problem("E0306", what, f"max_new_tokens={max(room - tokens, 1)}", again)
 
 
 def _names(slots: Sequence[Slot]) -> list[str]:

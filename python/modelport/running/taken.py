@@ -20,6 +20,11 @@ _FOLLOWING = frozenset(
 )
 
 
+def _example_names(folder: Folder, role: str) -> Iterable[str]:
+    """Programs are for one text: what a mask hides from them is refused where they are called."""
+    return ("attention_mask",) if folder.methods else Artifact(folder.files[role]).example_names
+
+
 class Taken:
     """The names of tensors that are read: by a file, by code that works out what a file takes, or that were there when
     the model was exported, so that a file would take them if they made a difference."""
@@ -31,7 +36,7 @@ class Taken:
         for role, session in opened.items():
             beside_encoder = role in decoders and folder.encoder is not None
             self.names |= {name_in_python(SHORTER.get(name, name), beside_encoder) for name in session.inputs}
-            at_export |= set(Artifact(folder.files[role]).example_names)
+            at_export |= set(_example_names(folder, role))
         self._takes_positions = "position_ids" in self.names
         self.names |= at_export | _FOLLOWING
         self._is_known = bool(at_export)  # else the files are older, or of another exporter
