@@ -66,10 +66,10 @@ def run(args: Any, console: Console) -> bool:
 def _refuse_flags_of_generation(args: Any) -> None:
     given = [name for name in ("use_custom_sdpa", "use_custom_kv_cache") if getattr(args, name)]
     if given:
-        raise problem("E0301", f"--{given[0]} is for models that generate", "leave it out")
+        raise problem("E0306", f"--{given[0]} is for models that generate", "leave it out")
     if args.no_dynamic_axes and args.max_seq_len:
         what = "--disable_dynamic_shapes leaves no axis that --max_seq_len could bound"
-        raise problem("E0301", what, "leave one of them out")
+        raise problem("E0306", what, "leave one of them out")
 
 
 def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
