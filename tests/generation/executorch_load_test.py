@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from executorch_generation_test import generated, tiny
+from executorch_decoders import generated, tiny
 from executorch_runner import BOS, EOS, ids_of, write_tokenizer
 
 import modelport

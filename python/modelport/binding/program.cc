@@ -7,6 +7,7 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "shape/program_dims.h"
 #include "signature/limits.h"
 
 namespace modelport::binding {
@@ -111,7 +112,7 @@ py::list assumptions_list(const Program& program) {
     rows.append(row);
   }
   for (const shape::Guard& guard : program.graph.guards) {
-    if (!signature::depends_on_data(guard.condition, program.graph.dims)) continue;
+    if (!shape::depends_on_data(guard.condition, program.graph.dims)) continue;
     py::dict row = place_dict(guard.where, guard.module_path);
     row["expected"] = shape::print(guard.condition);
     rows.append(row);

@@ -7,6 +7,7 @@
 
 #include "binding/program.h"
 #include "ir/symbols.h"
+#include "shape/program_dims.h"
 #include "shape/widen.h"
 #include "signature/limits.h"
 
@@ -75,7 +76,7 @@ void decide_condition(Program& program, std::size_t number, bool harmless) {
 std::vector<std::pair<std::string, std::int64_t>> sizes_against(const Program& program) {
   std::vector<std::pair<std::string, std::int64_t>> found;
   for (const shape::Guard& guard : program.graph.guards) {
-    if (signature::depends_on_data(guard.condition, program.graph.dims)) continue;
+    if (shape::depends_on_data(guard.condition, program.graph.dims)) continue;
     std::set<std::string, std::less<>> symbols;
     shape::collect_symbols(guard.condition, symbols);
     for (const shape::Dim& dim : program.graph.dims) {
@@ -107,7 +108,7 @@ void take_validity(Program& program, const Program& other) {
   }
   for (const shape::Guard& guard : other.graph.guards) {
     const auto same = [&](const shape::Guard& mine) { return mine.condition == guard.condition; };
-    if (signature::depends_on_data(guard.condition, other.graph.dims)) continue;
+    if (shape::depends_on_data(guard.condition, other.graph.dims)) continue;
     if (std::ranges::none_of(program.graph.guards, same)) program.graph.guards.push_back(guard);
   }
 }
@@ -119,7 +120,7 @@ void drop_conditions(Program& program, const std::map<std::string, std::int64_t>
   shape::Values values = sizes_of_example(first);
   for (const auto& [symbol, size] : changed) values.ints[symbol] = size;
   const auto broken = [&](const shape::Guard& guard) {
-    return !signature::depends_on_data(guard.condition, first.graph.dims) &&
+    return !shape::depends_on_data(guard.condition, first.graph.dims) &&
            shape::holds(guard.condition, values) == false;
   };
   std::erase_if(program.graph.guards, broken);
@@ -156,7 +157,7 @@ bool same_constants(const Program& a, const Program& b) {
 std::vector<shape::Guard> conditions_on_data(const ir::Graph& graph) {
   std::vector<shape::Guard> found;
   std::ranges::copy_if(graph.guards, std::back_inserter(found), [&](const auto& guard) {
-    return signature::depends_on_data(guard.condition, graph.dims);
+    return shape::depends_on_data(guard.condition, graph.dims);
   });
   return found;
 }

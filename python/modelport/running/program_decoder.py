@@ -100,7 +100,7 @@ class ProgramDecoder:
             return self._called(inputs)
         own = parts_of(self.new_cache() if cache is None else cache)[0]
         if not isinstance(own, ProgramCache):
-            raise problem("E0301", "this cache is of another model", "leave past_key_values out")
+            raise problem("E0314", "this cache is of another model", "leave past_key_values out")
         tokens, past = inputs[self._tokens], own.seen
         if own.read is not None and past and (self._owner is None or self._owner() is not own):
             self._read(dict(inputs), own.read[:, :past], 0)  # another text was read meanwhile
@@ -149,9 +149,9 @@ def refuse_no_room(room: int | None, tokens: int, new: int = 0) -> None:
     again = "export it again with a larger --max_seq_len"
     if tokens > room or not new:
         what = f"the prompt has {tokens} tokens, and the cache of the program holds {room}"
-        raise problem("E0301", what, f"shorten it: tokenizer(..., truncation=True, max_length={room})", again)
+        raise problem("E0312", what, f"shorten it: tokenizer(..., truncation=True, max_length={room})", again)
     what = f"the prompt has {tokens} tokens, and with {new} new ones there are more than the {room} of the cache"
-    raise problem("E0306", what, f"max_new_tokens={max(room - tokens, 1)}", again)
+    raise problem("E0312", what, f"max_new_tokens={max(room - tokens, 1)}", again)
 
 
 def _names(slots: Sequence[Slot]) -> list[str]:
