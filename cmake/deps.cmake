@@ -52,7 +52,8 @@ execute_process(
           "import importlib.util as u; s = u.find_spec('executorch'); print(s.submodule_search_locations[0] if s else '')"
   OUTPUT_VARIABLE MODELPORT_EXECUTORCH_DIR OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 set(MODELPORT_WITH_EXECUTORCH OFF)
-if(MODELPORT_FLATC AND FLATBUFFERS_INCLUDE_DIR AND EXISTS "${MODELPORT_EXECUTORCH_DIR}/schema/program.fbs")
+if(MODELPORT_FLATC AND FLATBUFFERS_INCLUDE_DIR AND EXISTS "${MODELPORT_EXECUTORCH_DIR}/schema/program.fbs"
+   AND EXISTS "${MODELPORT_EXECUTORCH_DIR}/backends/xnnpack/serialization/schema.fbs")
   set(MODELPORT_WITH_EXECUTORCH ON)
   message(STATUS "ExecuTorch's schemas in ${MODELPORT_EXECUTORCH_DIR}")
   set(schema_dir "${PROJECT_BINARY_DIR}/schemas/executorch_schema")
@@ -67,7 +68,13 @@ if(MODELPORT_FLATC AND FLATBUFFERS_INCLUDE_DIR AND EXISTS "${MODELPORT_EXECUTORC
   add_custom_command(OUTPUT ${schema_headers}
     COMMAND "${MODELPORT_FLATC}" --cpp -o "${schema_dir}" ${schemas}
     DEPENDS ${schemas} VERBATIM)
-  add_custom_target(modelport_executorch_schema_headers DEPENDS ${schema_headers})
+  # Of the XNNPACK delegate. Its file has a name that says nothing, hence a folder of its own.
+  set(xnnpack_schema "${MODELPORT_EXECUTORCH_DIR}/backends/xnnpack/serialization/schema.fbs")
+  set(xnnpack_header "${PROJECT_BINARY_DIR}/schemas/xnnpack_schema/schema_generated.h")
+  add_custom_command(OUTPUT "${xnnpack_header}"
+    COMMAND "${MODELPORT_FLATC}" --cpp -o "${PROJECT_BINARY_DIR}/schemas/xnnpack_schema" "${xnnpack_schema}"
+    DEPENDS "${xnnpack_schema}" VERBATIM)
+  add_custom_target(modelport_executorch_schema_headers DEPENDS ${schema_headers} "${xnnpack_header}")
   add_library(modelport_executorch_schema INTERFACE)
   add_dependencies(modelport_executorch_schema modelport_executorch_schema_headers)
   target_include_directories(modelport_executorch_schema SYSTEM INTERFACE

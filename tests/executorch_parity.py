@@ -1,6 +1,7 @@
 """Sample calls of the operator table, run by ExecuTorch's runtime and by PyTorch.
 
-Run as a script it prints what differs: `python tests/executorch_parity.py aten.add.Tensor 'aten.sum*'`.
+Run as a script it prints what differs: `python tests/executorch_parity.py aten.add.Tensor 'aten.sum*'`; with
+`--xnnpack` as first argument, XNNPACK takes what it can.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import fnmatch
 import sys
 import tempfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,12 +66,21 @@ def results_of(op: str, program: Any, operands: list[tuple], seed: int) -> tuple
     raise AssertionError("unreachable")
 
 
-def samples_of(op: str, findings: Findings) -> list[Sample]:
+def lower_to_kernels(program: Any) -> Any:
+    return core.lower_executorch(program)
+
+
+def lower_to_xnnpack(program: Any) -> Any:
+    """XNNPACK gets everything that it takes, single nodes too."""
+    return core._modelport.lower_xnnpack(program, None, None, 1)[0]
+
+
+def samples_of(op: str, findings: Findings, lower: Callable[[Any], Any] = lower_to_kernels) -> list[Sample]:
     samples = []
     for index, (text, program, operands) in enumerate(core.sample_programs(op)):
         line = f"{op}({text})"
         try:
-            lowered = core.lower_executorch(program)
+            lowered = lower(program)
         except ExportError as error:
             (findings.wrong if UNDECIDED in str(error) else findings.refused).append(f"{line}: {error}")
             continue
@@ -99,7 +110,8 @@ def difference(op: str, found: list[Any], wanted: list[Any]) -> str:
 class Parity:
     """Rows one by one, all in one process of the runtime, which is started again where a kernel ended it."""
 
-    def __init__(self) -> None:
+    def __init__(self, lower: Callable[[Any], Any] = lower_to_kernels) -> None:
+        self._lower = lower
         self._folder = tempfile.TemporaryDirectory()
         self._path = Path(self._folder.name) / "samples.pte"
         self._log = (Path(self._folder.name) / "log").open("w+b")
@@ -113,7 +125,7 @@ class Parity:
 
     def check(self, op: str) -> Findings:
         findings = Findings([], [])
-        samples = samples_of(op, findings)
+        samples = samples_of(op, findings, self._lower)
         for sample, found in zip(samples, self._found(op, samples), strict=True):
             if found:
                 findings.wrong.append(f"{sample.text}: {found}")
@@ -169,9 +181,12 @@ def _complaint(log: str) -> str:
 
 
 def main() -> None:
-    patterns = sys.argv[1:] or ["*"]
+    with_xnnpack = "--xnnpack" in sys.argv[1:2]
+    patterns = sys.argv[2 if with_xnnpack else 1 :] or ["*"]
     names = [n for n in core.op_names() if any(fnmatch.fnmatch(n, p) for p in patterns)]
-    parity = Parity()
+    if with_xnnpack:
+        names = [name for name in names if core._modelport.has_xnnpack_cell(name)]
+    parity = Parity(lower_to_xnnpack if with_xnnpack else lower_to_kernels)
     bad = 0
     for name in names:
         filled, reason = core.executorch_cell(name)

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "ir/graph.h"
+#include "ops/executorch/storing.h"
 
 namespace modelport::passes {
 
@@ -15,8 +16,11 @@ struct OnnxTarget {
   int opset = 23;
 };
 /// Nodes `et.aten.add.out`: the kernel's name, the arguments of the functional schema. Numbers,
-/// conditions, assumptions and mutations stay what they are.
-struct ExecutorchTarget {};
+/// conditions, assumptions and mutations stay what they are. Weights of embeddings are stored as
+/// asked for; passes/xnnpack.h lets XNNPACK take over, and stores those of products.
+struct ExecutorchTarget {
+  ops::executorch::Storing storing = {};
+};
 
 using Target = std::variant<OnnxTarget, ExecutorchTarget>;
 

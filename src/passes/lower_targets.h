@@ -2,10 +2,11 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "passes/lower.h"
 
 namespace modelport::passes {
 
 ir::Graph lower_to_onnx(const ir::Graph& graph, int opset);
-ir::Graph lower_to_executorch(const ir::Graph& graph);
+ir::Graph lower_to_executorch(const ir::Graph& graph, const ExecutorchTarget& target);
 
 }  // namespace modelport::passes

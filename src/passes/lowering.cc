@@ -14,7 +14,10 @@ Lowering::Lowering(const ir::Graph& source) : source_(source) {
 ir::Graph Lowering::run() {
   for (const ir::ValueId id : source_.inputs) add_input(id);
   for (const ir::ValueId id : source_.weights) add_weight(id);
-  for (const ir::Node& node : source_.nodes()) lower_node(node);
+  for (std::size_t i = 0; i < source_.nodes().size(); ++i) {
+    begin(i);
+    lower_node(source_.nodes()[i]);
+  }
   problems_.throw_if_any();
   finish();
   return std::move(target_);

@@ -20,6 +20,8 @@ class Lowering {
 
  protected:
   virtual ops::emit::Emitter& emitter() = 0;
+  /// Before the node of this number is lowered.
+  virtual void begin(std::size_t) {}
   virtual void add_input(ir::ValueId id) = 0;
   virtual void add_weight(ir::ValueId id) = 0;
   /// A value of the target that stands for a number from here on.

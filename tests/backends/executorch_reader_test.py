@@ -78,7 +78,7 @@ def test_a_delegate_takes_tensors_of_the_method_and_gives_others(runtime: Runtim
     ((z,),) = runtime.run(tmp_path / "m.pte", [("forward", [x, y])])
     torch.testing.assert_close(z, -(torch.relu(x) + y))
     said = read_program(tmp_path / "m.pte")
-    assert said["methods"]["forward"]["delegates"] == [("XnnpackBackend", len(delegates[0].payload))]
+    assert said["methods"]["forward"]["delegates"] == [("XnnpackBackend", len(delegates[0].payload), 1)]
     assert said["methods"]["forward"]["arenas"] == [written["methods"]["forward"]["arena_bytes"]]
 
 

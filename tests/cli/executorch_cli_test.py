@@ -89,7 +89,7 @@ def test_json_tells_files_methods_and_limits(checkpoint: Path, tmp_path: Path, c
 
 def test_a_failed_export_leaves_what_was_there(checkpoint: Path, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "model.pte").write_text("mine")
-    for more in (("--recipe", "xnnpack"), ("--dims", "width=1:4")):
+    for more in (("--recipe", "vulkan"), ("--dims", "width=1:4")):
         assert export(checkpoint, tmp_path / "model.pte", *more) == 2
         assert (tmp_path / "model.pte").read_text() == "mine"
     assert "portable" in capsys.readouterr().err
@@ -118,3 +118,21 @@ def test_a_broken_file_is_refused_by_every_command(tmp_path: Path, capsys: Any) 
     for command in ("inspect", "check"):
         assert call(command, tmp_path) == 2
         assert "E0103" in capsys.readouterr().err
+
+
+def test_xnnpack_and_weights_in_fewer_bits(checkpoint: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "out"
+    more = ("--recipe", "xnnpack", "--qlinear", "8w", "--qembedding", "8w", "--qembedding_group_size", "8")
+    assert export(checkpoint, out, *more) == 0
+    said = capsys.readouterr()
+    assert "xnnpack" in said.out and "weights in fewer bits change values" in said.err
+    assert call("inspect", out) == 0
+    shown = capsys.readouterr().out
+    assert "XnnpackBackend (2 nodes, " in shown and "quantized_decomposed::embedding_byte.out" in shown
+    # A limit that no quantized weight keeps.
+    assert export(checkpoint, tmp_path / "other", *more, "--atol", "1e-7") == 2
+    assert export(checkpoint, tmp_path / "other", "--recipe", "xnnpack", "--qlinear", "8da4w") == 2
+    assert "down.weight [2, 16] cannot be quantized with groups of 32" in capsys.readouterr().err
+    assert export(checkpoint, tmp_path / "other", "--qlinear", "8w") == 2
+    assert "--recipe xnnpack" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()

@@ -223,7 +223,7 @@ def test_one_file_by_three_ways_to_write_it(scorer: Any, tmp_path: Path) -> None
     assert read_program(tmp_path / "saved.pte")["methods"]["forward"]["operators"]["aten::linear.out"] == 2
 
 
-@pytest.mark.parametrize("name", ["xnnpack", "coreml_fp16", "cuda", "fast"])
+@pytest.mark.parametrize("name", ["coreml_fp16", "cuda", "fast"])
 def test_a_recipe_that_is_not_there_is_no_other_recipe(name: str) -> None:
     with pytest.raises(modelport.ExportError, match=name) as caught:
         modelport.ExecutorchConfig(backend=name)

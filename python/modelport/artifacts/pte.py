@@ -96,6 +96,11 @@ class ProgramFile:
             rows = [{**row, "name": str(name)} for row, name in zip(rows, names, strict=True)]
         return rows
 
+    @property
+    def operators(self) -> dict[str, int]:
+        """Kernels that the method calls, and how often."""
+        return self.summary["methods"][self.method]["operators"]
+
     def note(self, key: str) -> str | None:
         """A text that the exporter left: "source", "model_class", "dtype"."""
         found = self._record(NOTES).get(key)

@@ -13,7 +13,8 @@ examples:
   modelport export executorch ./bert-base ./bert-pte
   modelport export executorch ./bert-base ./out --max_seq_len 256       memory is set aside for the largest size
   modelport export executorch ./qwen3-0.6b ./out --max_seq_len 1024 --use_custom_sdpa --use_custom_kv_cache
-  modelport export executorch ./vit ./out --dims batch=1:4
+  modelport export executorch ./vit ./out --dims batch=1:4 --recipe xnnpack
+  modelport export executorch ./qwen3 ./out --recipe xnnpack --qlinear 8da4w --qembedding 8w
   modelport export executorch ./vit ./out --batch 1 --disable_dynamic_shapes
 
 exit codes: 0 exported and checked; 2 an error, or values that differ; 130 interrupted. After 2 and 130, what was at OUT
@@ -29,7 +30,12 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
     command.add_argument("-o", "--output_dir", "--output-dir", metavar="OUT", help="OUT, as in optimum-cli")
     what = command.add_argument_group("what is exported")
     what.add_argument("--task", help="such as image-classification (default: the class in config.json)")
-    what.add_argument("--recipe", default="portable", help="portable (the default): kernels that every runtime has")
+    what.add_argument(
+        "--recipe",
+        default="portable",
+        help="portable (the default): kernels that every runtime has; xnnpack: XNNPACK where it can",
+    )
+    _add_quantization(command)
     types = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
     what.add_argument(
         "--dtype",
@@ -91,6 +97,20 @@ def _add_for_generation(kernels: Any) -> None:
         action="store_true",
         help="the cache is written by llama::update_cache",
     )
+
+
+def _add_quantization(command: argparse.ArgumentParser) -> None:
+    weights = command.add_argument_group("weights in fewer bits")
+    weights.add_argument("--qlinear", metavar="FORM", help="of linear layers: 8da4w, 8da8w, 4w or 8w; with xnnpack")
+    weights.add_argument("--qembedding", metavar="FORM", help="of embeddings: 4w or 8w")
+    for kind in ("qlinear", "qembedding"):
+        weights.add_argument(
+            f"--{kind}_group_size",
+            f"--{kind}-group-size",
+            type=int,
+            metavar="N",
+            help="columns that share a scale; 0: a whole row",
+        )
 
 
 def _bounds(text: str) -> tuple[str, Any]:

@@ -55,7 +55,10 @@ def run(args: Any, console: Console) -> bool:
         if not args.no_check:
             with console.stage("check"):
                 report = _check(args, program, staging, loading)
-        refuse_difference(console, report)
+        if args.atol is None and (args.qlinear or args.qembedding):
+            console.note("weights in fewer bits change values: the check tells by how much, and --atol sets a limit")
+        else:
+            refuse_difference(console, report)
         size = (staging.folder / staging.name).stat().st_size
         loading.checkpoint.refuse_changed()
         staging.commit()
@@ -86,6 +89,10 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         use_custom_kv_cache=args.use_custom_kv_cache,
         disable_dynamic_shapes=args.no_dynamic_axes,
         image_size=args.image_size,
+        qlinear=args.qlinear,
+        qlinear_group_size=args.qlinear_group_size,
+        qembedding=args.qembedding,
+        qembedding_group_size=args.qembedding_group_size,
     )
     with console.stage("import"):
         if not args.trust_remote_code:  # which may use whatever it likes

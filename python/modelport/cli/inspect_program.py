@@ -53,7 +53,9 @@ def _method(file: ProgramFile) -> dict[str, Any]:
         "limits": None if limits is None else limits.words,
         "instructions": summary["instructions"],
         "operators": dict(operators),
-        "delegates": [{"backend": backend, "bytes": size} for backend, size in summary["delegates"]],
+        "delegates": [
+            {"backend": backend, "bytes": size, "nodes": nodes} for backend, size, nodes in summary["delegates"]
+        ],
         "arena_bytes": sum(summary["arenas"]),
     }
 
@@ -75,7 +77,7 @@ def text(row: dict[str, Any]) -> str:
         lines += _block("outputs", [_value(value) for value in method["outputs"]])
         lines += _block("limits", method["limits"] or [])
         lines += _block("operators", [f"{count:6} {op}" for op, count in method["operators"].items()])
-        lines += _block("delegates", [f"{one['backend']} ({size_text(one['bytes'])})" for one in method["delegates"]])
+        lines += _block("delegates", [_delegate(one) for one in method["delegates"]])
     shown = [f"{name}: {', '.join(map(str, items))}" for name, items in row["constant_methods"].items()]
     lines += _block("settings", shown, indent="")
     lines.append(f"{constants['count']} constants, {size_text(constants['bytes'])}")
@@ -86,6 +88,11 @@ def text(row: dict[str, Any]) -> str:
     if row["source"]:
         lines.append(f"made of {one_line(row['source'])}")
     return "\n".join(lines)
+
+
+def _delegate(one: dict[str, Any]) -> str:
+    nodes = "" if one["nodes"] is None else f"{one['nodes']} {'node' if one['nodes'] == 1 else 'nodes'}, "
+    return f"{one['backend']} ({nodes}{size_text(one['bytes'])})"
 
 
 def _block(title: str, rows: list[str], indent: str = "  ") -> list[str]:

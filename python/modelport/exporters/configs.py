@@ -114,7 +114,7 @@ class OnnxConfig(DynamoConfig):
 
 
 # Backends of ExecuTorch that others can write for, and we not yet.
-_NOT_YET = ("xnnpack", "cuda", "cuda-windows", "metal", "mlx", "openvino", "qnn", "vulkan")
+_NOT_YET = ("cuda", "cuda-windows", "metal", "mlx", "openvino", "qnn", "vulkan")
 
 
 @dataclasses.dataclass
@@ -122,7 +122,10 @@ class ExecutorchConfig(DynamoConfig):
     """How to export to ExecuTorch's `.pte`.
 
     `backend`, or `recipe` as optimum-executorch calls it, is "portable": the kernels that every build of the runtime
-    has. With `output_path` the program is written there at once. `dims` bounds dynamic axes, `{"seq": (1, 2048)}`, and
+    has; or "xnnpack": XNNPACK computes what it can, which is most of a model. `qlinear` stores the weights of linear
+    layers in 4 or 8 bits ("8da4w", "8da8w": inputs are rounded to 8 bits too; "4w", "8w"; with xnnpack only),
+    `qembedding` those of embeddings ("4w", "8w"); the group sizes say how many columns share a scale, 0 all of a row.
+    With `output_path` the program is written there at once. `dims` bounds dynamic axes, `{"seq": (1, 2048)}`, and
     `max_seq_len` those of sequences: the runtime sets aside memory for the largest sizes. `dtype` ("fp16", "bf16",
     "fp32") exports the model as if it had been loaded in that type. `checks_as_outputs` adds what the model assumed of
     its data as further outputs, true where the program is right. `image_size` says that images are squares of that
@@ -149,6 +152,10 @@ class ExecutorchConfig(DynamoConfig):
     use_custom_kv_cache: bool = False
     disable_dynamic_shapes: bool = False
     image_size: int | None = None
+    qlinear: str | None = None
+    qlinear_group_size: int | None = None
+    qembedding: str | None = None
+    qembedding_group_size: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,6 +164,14 @@ class ExecutorchConfig(DynamoConfig):
             raise problem("E0306", what, "give one of them")
         self.backend = self.recipe = self.backend or self.recipe or "portable"
         _check_backend(self.backend)
+        if self.qlinear and self.backend != "xnnpack":
+            what = f"qlinear={self.qlinear!r} is for products that XNNPACK computes, and the recipe is {self.backend}"
+            raise problem("E0306", what, 'recipe="xnnpack", or --recipe xnnpack')
+        for kind in ("qlinear", "qembedding"):
+            group = getattr(self, f"{kind}_group_size")
+            if group is not None and not (type(group) is int and group >= 0 and getattr(self, kind)):
+                what = f"{kind}_group_size={group!r} goes with {kind}, and is a number of columns, or 0 for all"
+                raise problem("E0306", what, f'{kind}="8w", {kind}_group_size=32')
         for name in ("alloc_graph_input", "alloc_graph_output", "alloc_mutable_buffers"):
             if not getattr(self, name):
                 what = f"{name}=False: programs whose memory the caller provides are not written yet"
@@ -166,10 +181,11 @@ class ExecutorchConfig(DynamoConfig):
 
 
 def _check_backend(name: str) -> None:
-    if name == "portable":
+    if name in ("portable", "xnnpack"):
         return
     if name in _NOT_YET or name.startswith("coreml_"):
-        what = f"executorch programs for {name} are not written yet: there is portable alone"
+        what = f"executorch programs for {name} are not written yet: there are portable and xnnpack"
     else:
         what = f"{name!r} is no recipe for executorch"
-    raise problem("E0203", what, 'recipe="portable", or --recipe portable: kernels that every runtime has')
+    ways = ('recipe="portable", or --recipe portable: kernels that every runtime has', 'recipe="xnnpack"')
+    raise problem("E0203", what, *ways)

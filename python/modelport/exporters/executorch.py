@@ -25,7 +25,7 @@ from ..runtimes.executorch import ProgramSession, as_fed, check_sizes, refuse_ot
 from .configs import ExecutorchConfig
 from .executorch_bounds import bounds_of, one_name_an_axis, within_memory
 from .executorch_constants import of_detection
-from .executorch_file import Method, write_executorch
+from .executorch_file import Method, lower, write_executorch
 from .onnx import warn_of_overflows
 
 _METHOD = "forward"
@@ -42,7 +42,7 @@ class ExecutorchProgram:
             raise without_schemas("this modelport was built without ExecuTorch's schemas")
         self.captured, self.config, self._model_config = captured, config, model_config
         program = captured.lazy_program
-        self.lowered = core.lower_executorch(core._modelport.rename_axes(program, one_name_an_axis(program)))
+        self.lowered, self.left = lower(core._modelport.rename_axes(program, one_name_an_axis(program)), config)
         bounds = bounds_of(self.lowered.dims(), config, model_config)
         self.bounds = within_memory(bounds, lambda sizes: self._measured(sizes)["arena_bytes"])
         for bound in self.bounds:
@@ -97,8 +97,9 @@ class ExecutorchProgram:
         return notes
 
     def report(self) -> str:
-        """What the capture found out, and the bounds that memory is planned with."""
-        return "\n".join([self.captured.report(), *map(str, self.bounds)])
+        """What the capture found out, the bounds that memory is planned with, and what XNNPACK leaves to kernels."""
+        left = [f"{count} {op} not in XNNPACK: {why}" for op, why, count in self.left]
+        return "\n".join([self.captured.report(), *map(str, self.bounds), *left])
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The model's own inputs, nested or already flat, as the runtime takes them, in its order."""

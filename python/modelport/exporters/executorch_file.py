@@ -43,6 +43,23 @@ class Delegate:
     compile_specs: Mapping[str, bytes] = field(default_factory=dict)
 
 
+# Calling a delegate costs something: one with fewer nodes and no product is left to kernels.
+LEAST_NODES = 8
+
+
+def lower(
+    program: core.Program, config: Any, *, least_nodes: int = LEAST_NODES
+) -> tuple[core.Program, list[tuple[str, str, int]]]:
+    """A captured program in ExecuTorch's dialect, by the recipe and the weights' types of `config`; and of what XNNPACK
+    leaves to kernels the operator, the reason and how many there are."""
+    linear = None if config.qlinear is None else (config.qlinear, config.qlinear_group_size)
+    embedding = None if config.qembedding is None else (config.qembedding, config.qembedding_group_size)
+    if config.backend == "portable":
+        return core.lower_executorch(program, embedding), []
+    lowered, _, left = core._modelport.lower_xnnpack(program, linear, embedding, least_nodes)
+    return lowered, left
+
+
 def write_executorch(
     path: str | os.PathLike[str],
     methods: Sequence[Method],

@@ -39,11 +39,6 @@ Blob zeros(std::uint64_t bytes) {
 
 }  // namespace
 
-Blob blob_of(std::string text) {
-  const std::uint64_t bytes = text.size();
-  return {bytes, [text = std::move(text)](weights::Sink& sink) { sink.write(text); }};
-}
-
 /// What two tensors have in common if they are the same: the memory, or the contents, where those
 /// are quickly compared.
 std::string ProgramData::identity_of(const Source& source) const {
@@ -93,6 +88,98 @@ std::size_t ProgramData::constant(Dtype dtype, std::vector<std::int64_t> shape, 
   const std::string identity =
       fmt::format("{} {} {} ", name(dtype), name(dtype), fmt::join(shape, ",")) + bytes;
   return add_constant(identity, {"literal", dtype, std::move(shape), blob_of(std::move(bytes))});
+}
+
+namespace {
+
+std::string text_of(const weights::Scheme& scheme) {
+  return fmt::format("{} {} bits {}", name(scheme.layout), scheme.bits, scheme.group);
+}
+
+}  // namespace
+
+ProgramData::Quantized ProgramData::constants(const Source& source, const weights::Scheme& scheme) {
+  Quantized made{.form = weights::quantized_form(*source.weight, scheme)};
+  auto [codes, scales] = quantized_blobs(*source.weight, scheme, made.form);
+  const std::string identity = identity_of(source) + text_of(scheme);
+  made.codes = add_constant(identity + " codes", {source.name + ".codes", made.form.codes.dtype,
+                                                  made.form.codes.shape, std::move(codes)});
+  made.scales = add_constant(identity + " scales", {source.name + ".scales", made.form.scales.dtype,
+                                                    made.form.scales.shape, std::move(scales)});
+  return made;
+}
+
+std::size_t ProgramData::add_delegate(Delegate delegate) {
+  delegates_.push_back(std::move(delegate));
+  return delegates_.size() - 1;
+}
+
+void ProgramData::add_named(NamedBlob named) {
+  if (named_keys_[named.key]++ != 0)
+    throw InternalError(fmt::format("two named blobs have the key {}", named.key));
+  named_.push_back(std::move(named));
+}
+
+std::size_t ProgramData::add_named(const std::string& identity, NamedBlob named) {
+  const auto [found, added] = named_by_identity_.try_emplace(identity, named_.size());
+  if (!added) return found->second;
+  const std::size_t same = named_keys_[named.key]++;
+  if (same != 0) named.key += fmt::format("#{}", same + 1);
+  named_.push_back(std::move(named));
+  return named_.size() - 1;
+}
+
+std::optional<std::size_t> ProgramData::find_constant(const NamedBlob& named) const {
+  const auto found = by_identity_.find(named.identity);
+  if (named.identity.empty() || found == by_identity_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::size_t ProgramData::named(const Source& source, const std::vector<std::size_t>& order) {
+  const std::string identity = identity_of(source);
+  NamedBlob named{source.name, blob_of_weight(source)};
+  if (std::ranges::is_sorted(order)) {
+    named.identity = identity;
+  } else {
+    named.blob = with_axes(std::move(named.blob), source.dtype, source.shape, order);
+  }
+  return add_named(fmt::format("{} axes {}", identity, fmt::join(order, ",")), std::move(named));
+}
+
+std::size_t ProgramData::named(std::string bytes) {
+  const std::string identity = "literal " + bytes;
+  return add_named(identity, {"literal", blob_of(std::move(bytes))});
+}
+
+std::pair<std::size_t, std::size_t> ProgramData::named(const Folded& folded,
+                                                       const std::vector<std::size_t>& order) {
+  std::string identity = fmt::format("folded {} {}", folded.eps, fmt::join(order, ","));
+  const auto taken = [&](const std::optional<Source>& source) {
+    identity += source ? " " + identity_of(*source) : " none";
+    return source ? blob_of_weight(*source) : Blob{};
+  };
+  const NormFold fold{.filter = taken(folded.filter),
+                      .bias = taken(folded.bias),
+                      .mean = taken(folded.mean),
+                      .variance = taken(folded.variance),
+                      .scale = taken(folded.scale),
+                      .shift = taken(folded.shift),
+                      .eps = folded.eps};
+  auto [filter, bias] = folded_blobs(fold);
+  if (!std::ranges::is_sorted(order))
+    filter = with_axes(std::move(filter), folded.filter.dtype, folded.filter.shape, order);
+  const std::string& name = folded.filter.name;
+  return {add_named(identity + " filter", {name + ".folded", std::move(filter)}),
+          add_named(identity + " bias", {name + ".folded_bias", std::move(bias)})};
+}
+
+ProgramData::Quantized ProgramData::named(const Source& source, const weights::Scheme& scheme) {
+  Quantized made{.form = weights::quantized_form(*source.weight, scheme)};
+  auto [codes, scales] = quantized_blobs(*source.weight, scheme, made.form);
+  const std::string identity = identity_of(source) + text_of(scheme);
+  made.codes = add_named(identity + " codes", {source.name + ".codes", std::move(codes)});
+  made.scales = add_named(identity + " scales", {source.name + ".scales", std::move(scales)});
+  return made;
 }
 
 /// Caches begin as zeros, many of one size: all of them are copied from the same bytes.

@@ -18,6 +18,8 @@ bool is_static(const ir::TensorType& type) {
   return std::ranges::all_of(type.shape, [](const shape::Int& size) { return size.is_constant(); });
 }
 
+bool is_of_xnnpack(const ir::Node& node) { return node.op.starts_with("xnn."); }
+
 }  // namespace
 
 std::int64_t scalar_type(Dtype dtype) {
@@ -70,7 +72,8 @@ Emitter::Emitter(const MethodSource& source, const EmitOptions& options, Program
       bounds_(graph_, source.bounds),
       numbers_(table_),
       index_of_(graph_.values().size(), kNotThere),
-      last_use_(graph_.values().size(), 0) {
+      last_use_(graph_.values().size(), 0),
+      used_by_kernels_(graph_.values().size(), false) {
   method_.name = source.name;
   for (const ir::Mutation& mutation : graph_.mutations) {
     if (mutation.buffer != mutation.value) state_.insert(mutation.buffer.index);
@@ -80,7 +83,14 @@ Emitter::Emitter(const MethodSource& source, const EmitOptions& options, Program
 Method Emitter::run() {
   find_last_uses();
   inputs();
-  for (std::size_t i = 0; i < graph_.nodes().size(); ++i) node(i, graph_.nodes()[i]);
+  const std::vector<ir::Node>& nodes = graph_.nodes();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    std::size_t end = i;
+    while (end < nodes.size() && is_of_xnnpack(nodes[end])) ++end;
+    if (end != i) delegate(i, end);
+    if (end < nodes.size()) node(end, nodes[end]);
+    i = end;
+  }
   outputs();
   mutations();
   bounds_.throw_if_unbounded();
@@ -90,15 +100,21 @@ Method Emitter::run() {
 
 void Emitter::find_last_uses() {
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
+    const bool by_kernel = !is_of_xnnpack(graph_.nodes()[i]);
     for (const ir::NamedArg& named : graph_.nodes()[i].args)
-      ir::for_each_value(named.arg, [&](ir::ValueId id) { last_use_[id.index] = i; });
+      ir::for_each_value(named.arg, [&](ir::ValueId id) {
+        last_use_[id.index] = i;
+        if (by_kernel) used_by_kernels_[id.index] = true;
+      });
   }
-  for (const ir::Output& output : graph_.outputs)
-    ir::for_each_value(output.value, [&](ir::ValueId id) { last_use_[id.index] = kToTheEnd; });
-  for (const ir::Mutation& mutation : graph_.mutations) last_use_[mutation.value.index] = kToTheEnd;
+  const auto keep = [&](ir::ValueId id) {
+    last_use_[id.index] = kToTheEnd;
+    used_by_kernels_[id.index] = true;
+  };
+  for (const ir::Output& output : graph_.outputs) ir::for_each_value(output.value, keep);
+  for (const ir::Mutation& mutation : graph_.mutations) keep(mutation.value);
   if (!options_.checks_as_outputs) return;
-  for (const ir::Assumption& assumption : graph_.assumptions)
-    last_use_[assumption.value.index] = kToTheEnd;
+  for (const ir::Assumption& assumption : graph_.assumptions) keep(assumption.value);
 }
 
 void Emitter::inputs() {
@@ -143,17 +159,24 @@ Index Emitter::value(ir::ValueId id) {
   return index;
 }
 
-/// Weights come into the method when something needs them.
-Index Emitter::weight(ir::ValueId id) {
+ProgramData::Source Emitter::weight_source(ir::ValueId id) const {
   const ir::Value& value = graph_.value(id);
   const ir::TensorType& type = value.tensor();
   if (!is_static(type))
     throw InternalError(fmt::format("weight {} has a symbolic shape", value.name));
+  ProgramData::Source source{.name = value.name,
+                             .dtype = type.dtype,
+                             .shape = {},
+                             .weight = &source_.weights.at(value.name)};
+  for (const shape::Int& size : type.shape) source.shape.push_back(*size.constant());
+  return source;
+}
+
+/// Weights come into the method when something needs them.
+Index Emitter::weight(ir::ValueId id) {
+  const ir::TensorType& type = graph_.value(id).tensor();
+  const ProgramData::Source source = weight_source(id);
   Tensor tensor = tensor_of(type, {});
-  const ProgramData::Source source{.name = value.name,
-                                   .dtype = type.dtype,
-                                   .shape = tensor.sizes,
-                                   .weight = &source_.weights.at(value.name)};
   Storage storage{.bytes = byte_count(type.dtype, tensor.sizes)};
   if (state_.contains(id.index)) {
     storage.kind = Storage::Kind::state;

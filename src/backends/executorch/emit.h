@@ -10,6 +10,13 @@
 //   et.aten._local_scalar_dense(self=%a) : int u0     a number read from data
 //   et.delegate(payload=0, inputs=[%a, %b])           a payload of the request takes over
 //   et.constant(values=[1.0, 2.0]) : f32[2]           a tensor that is written out
+//   et.quantize(weight=@w, layout="xnnpack_qbint4", bits=4, group=32) : u8[8, 16], bf16[8, 1]
+//                                  codes and scales of a weight, computed when it is written
+//   et.fold_norm(weight=@w, bias=None, mean=@m, variance=@v, scale=@s, shift=@b, eps=1e-05)
+//                                  filter and bias of a convolution with the norm behind it in
+//                                  them; for XNNPACK only
+//   xnn.Add(input1=%a, input2=%b)  nodes of XNNPACK; those in a row are one delegate
+//                                  (xnnpack/payload.h)
 // Kernels whose name ends in _ write to their first operand; llama::update_cache to its cache.
 #pragma once
 

@@ -1,9 +1,12 @@
 // What each kind of node becomes.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "backends/executorch/emitter.h"
 #include "backends/executorch/kernels.h"
-#include "weights/convert.h"
+#include "backends/executorch/literal.h"
+#include "backends/executorch/xnnpack/payload.h"
 
 namespace modelport::executorch {
 namespace {
@@ -14,47 +17,27 @@ const ir::ValueId& operand(const ir::Node& node) {
   return *id;
 }
 
-template <class Number>
-void append(std::string& raw, Number number) {
-  raw.append(reinterpret_cast<const char*>(&number), sizeof(Number));
-}
-
-void append_integer(std::string& raw, Dtype dtype, std::int64_t value) {
-  raw.append(reinterpret_cast<const char*>(&value), byte_size(dtype));  // little-endian
-}
-
-std::string bytes_of(const ir::ArgList& values, Dtype dtype) {
-  std::string raw;
-  for (const ir::Arg& item : values) {
-    if (const double* real = item.get<double>()) {
-      if (!is_floating(dtype)) throw InternalError("et.constant has a fraction among integers");
-      append(raw, *real);
-    } else if (const bool* truth = item.get<bool>()) {
-      append_integer(raw, dtype, *truth ? 1 : 0);
-    } else {
-      const shape::Int* number = item.get<shape::Int>();
-      if (number == nullptr || !number->constant())
-        throw InternalError("et.constant has something other than numbers");
-      if (is_floating(dtype)) {
-        append(raw, static_cast<double>(*number->constant()));
-      } else {
-        append_integer(raw, dtype, *number->constant());
-      }
-    }
-  }
-  if (!is_floating(dtype) || dtype == Dtype::f64) return raw;
-  std::string converted(values.size() * byte_size(dtype), '\0');
-  weights::convert(Dtype::f64, std::as_bytes(std::span(raw)), dtype,
-                   std::as_writable_bytes(std::span(converted)));
-  return converted;
+void check_form(const ir::Node& node, const weights::TensorForm& form, const Tensor& tensor) {
+  if (form.dtype != tensor.dtype || form.shape != tensor.sizes)
+    throw InternalError(node.op + " gives other types than its layout has");
 }
 
 }  // namespace
 
+/// Delegates have such data with them.
+bool Emitter::is_used_by_kernels(const ir::Node& node) const {
+  return std::ranges::any_of(node.results,
+                             [&](ir::ValueId id) { return used_by_kernels_[id.index]; });
+}
+
 void Emitter::node(std::size_t at, const ir::Node& node) {
   if (node.op == "et.view") return view(node);
   if (node.op == "et.delegate") return delegate(node);
-  if (node.op == "et.constant") return constant(node);
+  if (node.op == "et.fold_norm") return;
+  if (node.op == "et.constant" || node.op == "et.quantize") {
+    if (!is_used_by_kernels(node)) return;
+    return node.op == "et.constant" ? constant(node) : quantize(node);
+  }
   const std::optional<std::string> name = kernel_name(node.op);
   if (!name) refuse(node, fmt::format("executorch has no rule for {}", node.op));
   kernel(at, node, *name);
@@ -170,24 +153,61 @@ void Emitter::delegate(const ir::Node& node) {
     args.push_back(value(*input.get<ir::ValueId>()));
   const std::vector<Index> outs = results(node);
   args.insert(args.end(), outs.begin(), outs.end());
+  call_delegate(number, std::move(args), outs);
+}
+
+void Emitter::constant(const ir::Node& node) {
+  Tensor tensor = tensor_of(graph_.value(node.results[0]).tensor(), node.place);
+  std::string bytes = literal_bytes(graph_, node);
+  Storage storage{.kind = Storage::Kind::constant, .bytes = bytes.size()};
+  storage.entry = data_.constant(tensor.dtype, tensor.sizes, std::move(bytes));
+  define(node.results[0], table_.tensor_in(table_.add_storage(storage), std::move(tensor)));
+}
+
+/// Kernels find codes and scales among the constants.
+void Emitter::quantize(const ir::Node& node) {
+  const ir::ValueId weight = operand(node);
+  const ProgramData::Quantized made = data_.constants(weight_source(weight), scheme_of(node));
+  const std::size_t entries[] = {made.codes, made.scales};
+  for (std::size_t i = 0; i < 2; ++i) {
+    Tensor tensor = tensor_of(graph_.value(node.results[i]).tensor(), node.place);
+    check_form(node, i == 0 ? made.form.codes : made.form.scales, tensor);
+    const Storage storage{.kind = Storage::Kind::constant,
+                          .entry = entries[i],
+                          .bytes = byte_count(tensor.dtype, tensor.sizes)};
+    define(node.results[i], table_.tensor_in(table_.add_storage(storage), std::move(tensor)));
+  }
+}
+
+/// Nodes of XNNPACK in a row: one delegate.
+void Emitter::delegate(std::size_t begin, std::size_t end) {
+  xnnpack::Payload payload = xnnpack::payload_of(
+      {.graph = graph_,
+       .begin = begin,
+       .end = end,
+       .is_needed_later = [&](ir::ValueId id) { return last_use_[id.index] >= end; },
+       .is_constant = [&](ir::ValueId id) { return !state_.contains(id.index); },
+       .source = [&](ir::ValueId id) { return weight_source(id); }},
+      bounds_, data_);
+  std::vector<Index> args, outs;
+  for (const ir::ValueId id : payload.inputs) args.push_back(value(id));
+  for (const ir::ValueId id : payload.outputs) {
+    const ir::PlaceId place = graph_.node(graph_.value(id).producer).place;
+    outs.push_back(table_.tensor(tensor_of(graph_.value(id).tensor(), place)));
+    define(id, outs.back());
+  }
+  args.insert(args.end(), outs.begin(), outs.end());
+  const std::size_t number = data_.add_delegate(
+      {.backend = "XnnpackBackend", .payload = blob_of(std::move(payload.bytes))});
+  call_delegate(number, std::move(args), std::move(outs));
+}
+
+void Emitter::call_delegate(std::size_t number, std::vector<Index> args, std::vector<Index> outs) {
   method_.delegates.push_back(number);
   method_.instructions.push_back({.kind = Instruction::Kind::delegate,
                                   .callee = method_.delegates.size() - 1,
                                   .args = std::move(args),
-                                  .results = outs});
-}
-
-void Emitter::constant(const ir::Node& node) {
-  const ir::Arg* values = node.find("values");
-  if (values == nullptr || values->get<ir::ArgList>() == nullptr)
-    throw InternalError("et.constant needs values");
-  Tensor tensor = tensor_of(graph_.value(node.results[0]).tensor(), node.place);
-  std::string bytes = bytes_of(*values->get<ir::ArgList>(), tensor.dtype);
-  if (bytes.size() != byte_count(tensor.dtype, tensor.sizes))
-    throw InternalError("et.constant has other values than its type wants");
-  Storage storage{.kind = Storage::Kind::constant, .bytes = bytes.size()};
-  storage.entry = data_.constant(tensor.dtype, tensor.sizes, std::move(bytes));
-  define(node.results[0], table_.tensor_in(table_.add_storage(storage), std::move(tensor)));
+                                  .results = std::move(outs)});
 }
 
 }  // namespace modelport::executorch

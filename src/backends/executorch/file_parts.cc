@@ -58,6 +58,7 @@ FileParts file_parts(std::span<const std::byte> bytes, const std::string& name) 
       if (said > parts.segment_bytes) refuse_file(name, "it was cut off: segments are missing");
       parts.segment_bytes = said;
     }
+    parts.segments = bytes.subspan(base == 0 ? bytes.size() : base).first(parts.segment_bytes);
   }
   if (parts.tables.size() >= (std::uint64_t{1} << 31)) refuse_file(name, "its tables are too long");
   return parts;

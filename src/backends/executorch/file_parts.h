@@ -26,6 +26,7 @@ class ReadingBudget {
 struct FileParts {
   std::span<const std::byte> tables;
   std::uint64_t segment_bytes = 0;  // all of them together
+  std::span<const std::byte> segments = {};
 };
 /// Reads the header and checks that the file is as long as it says.
 FileParts file_parts(std::span<const std::byte> bytes, const std::string& name);

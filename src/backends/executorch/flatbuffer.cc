@@ -35,9 +35,8 @@ std::vector<std::uint8_t> dim_order(std::size_t rank) {
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const ExecutorchRequest& request, const ProgramData& data,
-                 const ProgramLayout& layout)
-      : request_(request), data_(data), layout_(layout) {}
+  ProgramBuilder(const ProgramData& data, const ProgramLayout& layout)
+      : data_(data), layout_(layout) {}
 
   FlatBufferBuilder& build(const std::vector<Method>& methods) {
     std::vector<Offset<fb::ExecutionPlan>> plans;
@@ -56,8 +55,8 @@ class ProgramBuilder {
       initial.push_back(subsegments(layout_.initial_segment, layout_.initial_values));
     const auto initial_list = builder_.CreateVector(initial);
     std::vector<Offset<fb::NamedData>> named;
-    for (std::size_t i = 0; i < request_.named_data.size(); ++i)
-      named.push_back(fb::CreateNamedData(builder_, text(request_.named_data[i].key),
+    for (std::size_t i = 0; i < data_.named_data().size(); ++i)
+      named.push_back(fb::CreateNamedData(builder_, text(data_.named_data()[i].key),
                                           static_cast<std::uint32_t>(layout_.first_named + i)));
     const auto named_list = builder_.CreateVector(named);
     const auto program = fb::CreateProgram(builder_, 0, plan_list, no_buffers, no_inline,
@@ -170,7 +169,7 @@ class ProgramBuilder {
   }
 
   Offset<fb::BackendDelegate> delegate(std::size_t number) {
-    const Delegate& delegate = request_.delegates[number];
+    const Delegate& delegate = data_.delegates()[number];
     std::vector<Offset<fb::CompileSpec>> specs;
     for (const auto& [key, bytes] : delegate.compile_specs) {
       const std::vector<std::uint8_t> data(bytes.begin(), bytes.end());
@@ -218,7 +217,6 @@ class ProgramBuilder {
         builder_.CreateVector(arenas(method)));
   }
 
-  const ExecutorchRequest& request_;
   const ProgramData& data_;
   const ProgramLayout& layout_;
   FlatBufferBuilder builder_;
@@ -250,10 +248,9 @@ std::uint64_t end_of(const std::vector<Segment>& segments) {
 
 }  // namespace
 
-std::vector<std::byte> program_tables(const ExecutorchRequest& request,
-                                      const std::vector<Method>& methods, const ProgramData& data,
+std::vector<std::byte> program_tables(const std::vector<Method>& methods, const ProgramData& data,
                                       const ProgramLayout& layout) {
-  ProgramBuilder builder(request, data, layout);
+  ProgramBuilder builder(data, layout);
   std::vector<std::byte> bytes = with_room_for_header(builder.build(methods), kHeaderBytes);
   const std::uint64_t base = aligned(bytes.size(), kSegmentAlignment);
   const std::uint64_t end = end_of(layout.segments);

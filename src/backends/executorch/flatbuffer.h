@@ -27,8 +27,7 @@ struct ProgramLayout {
 };
 
 /// Ends where the first segment may begin. InternalError where the tables are no 2 GB small.
-std::vector<std::byte> program_tables(const ExecutorchRequest& request,
-                                      const std::vector<Method>& methods, const ProgramData& data,
+std::vector<std::byte> program_tables(const std::vector<Method>& methods, const ProgramData& data,
                                       const ProgramLayout& layout);
 std::vector<std::byte> data_tables(const std::vector<ConstantEntry>& constants,
                                    const std::vector<Segment>& segments);

@@ -8,6 +8,7 @@
 
 #include "backends/executorch/emit.h"
 #include "backends/executorch/file_parts.h"
+#include "backends/executorch/xnnpack/summary.h"
 
 namespace modelport::executorch {
 namespace {
@@ -282,6 +283,16 @@ class Reader {
     }
   }
 
+  std::optional<std::size_t> nodes_of(const fb::BackendDelegateDataReference& where) {
+    if (where.location() != fb::DataLocation_SEGMENT) return std::nullopt;
+    const auto* segment = program_.segments()->Get(where.index());
+    const auto tables =
+        xnnpack::tables_of(parts_.segments.subspan(segment->offset(), segment->size()));
+    if (!tables) return std::nullopt;
+    payloads_.spend(tables->size());
+    return xnnpack::count_nodes(*tables);
+  }
+
   void delegates(const fb::ExecutionPlan& plan, ProgramMethod& method) {
     for (std::size_t i = 0; i < count(plan.delegates()); ++i) {
       const auto* one = plan.delegates()->Get(static_cast<flatbuffers::uoffset_t>(i));
@@ -295,7 +306,7 @@ class Reader {
         bytes = count(program_.backend_delegate_data()->Get(where->index())->data());
       }
       summary_.delegate_bytes += bytes;
-      method.delegates.push_back({text(one->id()), bytes});
+      method.delegates.push_back({text(one->id()), bytes, nodes_of(*where)});
     }
   }
 
@@ -319,6 +330,7 @@ class Reader {
   const fb::Program& program_;
   const FileParts& parts_;
   ReadingBudget& budget_;
+  ReadingBudget payloads_{budget_.name(), parts_.segments.size()};
   std::set<std::string> external_;
   ProgramSummary summary_;
 };

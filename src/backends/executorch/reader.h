@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -25,6 +26,7 @@ using ItemSummary =
 struct DelegateSummary {
   std::string backend;
   std::uint64_t bytes = 0;
+  std::optional<std::size_t> nodes;  // of payloads that we can read: XNNPACK's
 };
 
 struct ProgramMethod {

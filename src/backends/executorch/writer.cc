@@ -35,6 +35,10 @@ class SegmentList {
     end_ = segment.offset + segment.bytes;
     return offset;
   }
+  /// A segment that is a part of another one.
+  void begin_within(std::size_t segment, std::uint64_t offset, std::uint64_t bytes) {
+    segments_.push_back({segments_[segment].offset + offset, bytes});
+  }
   const std::vector<Segment>& all() const { return segments_; }
 
   /// Behind the tables, whose length is the beginning of the first segment.
@@ -111,11 +115,6 @@ void refuse_names_taken_twice(const ExecutorchRequest& request) {
   };
   for (const MethodSource& source : request.methods) take(source.name);
   for (const ConstantMethod& constant : request.constant_methods) take(constant.name);
-  std::set<std::string_view> keys;
-  for (const NamedBlob& named : request.named_data) {
-    if (!keys.insert(named.key).second)
-      throw InternalError(fmt::format("two named blobs have the key {}", named.key));
-  }
 }
 
 MethodWritten report_of(const Method& method) {
@@ -162,12 +161,18 @@ ProgramLayout layout_of(const ExecutorchRequest& request, const ProgramData& dat
   for (const Blob& initial : data.initial_values())
     layout.initial_values.push_back(segments.add(initial, kTensorAlignment));
   layout.first_delegate = segments.all().size();
-  for (const Delegate& delegate : request.delegates) {
+  for (const Delegate& delegate : data.delegates()) {
     segments.begin();
     segments.add(delegate.payload, kTensorAlignment);
   }
   layout.first_named = segments.all().size();
-  for (const NamedBlob& named : request.named_data) {
+  for (const NamedBlob& named : data.named_data()) {
+    // A weight that a kernel and a delegate have in common is in the file once.
+    const auto constant = data.find_constant(named);
+    if (constant && !request.options.weights_beside) {
+      segments.begin_within(0, layout.constants[*constant], named.blob.bytes);
+      continue;
+    }
     segments.begin();
     segments.add(named.blob, kTensorAlignment);
   }
@@ -217,11 +222,13 @@ ExecutorchWritten write_executorch(const ExecutorchRequest& request,
   refuse_names_taken_twice(request);
   ExecutorchWritten written;
   ProgramData data(written.losses, {.compare_all = request.methods.size() > 1});
+  for (const Delegate& delegate : request.delegates) data.add_delegate(delegate);
+  for (const NamedBlob& named : request.named_data) data.add_named(named);
   const std::vector<Method> methods = methods_of(request, data, written);
   SegmentList segments;
   const ProgramLayout layout = layout_of(request, data, segments);
   weights::AtomicFile program(path);
-  program.write(program_tables(request, methods, data, layout));
+  program.write(program_tables(methods, data, layout));
   segments.write(program);
   program.finish();
   written.files.push_back(path);

@@ -16,19 +16,6 @@
 
 namespace modelport::executorch {
 
-/// What `et.delegate` names: work that a backend of the runtime takes over.
-struct Delegate {
-  std::string backend;  // "XnnpackBackend"
-  Blob payload;
-  std::vector<std::pair<std::string, std::string>> compile_specs = {};
-};
-
-/// Data that delegates find by name.
-struct NamedBlob {
-  std::string key;
-  Blob blob;
-};
-
 struct TensorLiteral {
   Dtype dtype = Dtype::f32;
   std::vector<std::int64_t> shape;

@@ -69,6 +69,7 @@ class Emitter {
   virtual std::string_view refusal(const OpDef& op) const = 0;
   const TargetFacts& target() const { return target_; }
   ir::Graph& graph() { return graph_; }
+  const ir::Graph& graph() const { return graph_; }
 
   // --- the call that is being lowered -----------------------------------------------------------
   Call& call() { return *call_; }

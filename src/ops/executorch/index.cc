@@ -130,6 +130,25 @@ Value as_whole_rows(Lower& l, Value x, const Values& indices, Value values) {
 
 }  // namespace
 
+/// Kernels for quantized rows give f32, and take places as i64 only.
+Values embedding(Lower& l) {
+  const Value weight = l.tensor("weight");
+  const auto& stored = l.storing().embedding;
+  if (!stored || !l.is_weight(weight) || l.dtype(weight) != Dtype::f32)
+    return l.kernel_with_own_operands("aten::embedding.out");
+  const Lower::Quantized rows = l.quantized(weight, *stored);
+  const Value places = l.call("aten._to_copy", {l.arg("indices")}, {{"dtype", Dtype::i64}});
+  const std::int64_t half = std::int64_t{1} << (stored->bits - 1);
+  return l.kernel(stored->bits == 4 ? "quantized_decomposed::embedding_4bit.out"
+                                    : "quantized_decomposed::embedding_byte.out",
+                  {{"weight", {rows.codes}},
+                   {"weight_scales", {rows.scales}},
+                   {"weight_zero_points", {}},
+                   {"weight_quant_min", {Int(-half)}},
+                   {"weight_quant_max", {Int(half - 1)}},
+                   {"indices", {places}}});
+}
+
 Values index(Lower& l) {
   const Value x = l.tensor("self");
   if (is_complex(l.dtype(x))) l.refuse("no rule for complex numbers");

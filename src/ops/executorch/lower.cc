@@ -38,10 +38,11 @@ std::size_t list_length(const Parameter& parameter) {
 
 }  // namespace
 
-Lower::Lower(ir::Graph& graph, shape::Dims& dims)
+Lower::Lower(ir::Graph& graph, shape::Dims& dims, Storing storing)
     : Emitter(graph, dims,
               {.name = "executorch",
-               .ways_out = {"export to onnx or pt2", "add a cell: docs/adding-an-operator.md"}}) {}
+               .ways_out = {"export to onnx or pt2", "add a cell: docs/adding-an-operator.md"}}),
+      storing_(storing) {}
 
 std::string_view Lower::refusal(const OpDef& op) const {
   if (const auto* refused = std::get_if<Refuse>(&op.executorch)) return refused->reason;
@@ -78,6 +79,42 @@ Values Lower::node(std::string_view name, std::vector<ir::NamedArg> args, ir::Te
   const ir::NodeId node =
       graph().add_node(std::string(name), std::move(args), {std::move(type)}, place());
   return graph().node(node).results;
+}
+
+Values Lower::written_out(std::string_view name, std::vector<ir::NamedArg> args,
+                          std::vector<ir::Type> types) {
+  const ir::NodeId node =
+      graph().add_node(std::string(name), std::move(args), std::move(types), place());
+  return graph().node(node).results;
+}
+
+bool Lower::is_weight(Value x) const {
+  return graph().value(x).origin == ir::Origin::weight && !state_.contains(x.index);
+}
+
+/// Four bits go two to a byte. The writer checks the types against the layout.
+Lower::Quantized Lower::quantized(Value weight, const StoredAs& stored) {
+  const auto [found, added] = quantized_.try_emplace({weight.index, stored.layout});
+  if (!added) return found->second;
+  const Int rows = shape(weight)[0];
+  const Int columns = shape(weight)[1];
+  const bool is_nibbles = stored.bits == 4;
+  const bool by_blocks = stored.layout == "xnnpack_qbint4";  // bf16 scales, a row of them for a row
+  const Int group = stored.group == 0 ? columns : Int(stored.group);
+  const bool is_flat = !by_blocks && group == columns;
+  const ir::TensorType codes{is_nibbles ? Dtype::u8 : Dtype::i8,
+                             {rows, is_nibbles ? shape::floor_div(columns, 2) : columns}};
+  Shape of_scales{rows};
+  if (!is_flat) of_scales.push_back(shape::floor_div(columns, group));
+  const Values made =
+      written_out("et.quantize",
+                  {{"weight", {weight}},
+                   {"layout", {std::string(stored.layout)}},
+                   {"bits", {Int(stored.bits)}},
+                   {"group", {Int(stored.group)}}},
+                  {codes, ir::TensorType{by_blocks ? Dtype::bf16 : Dtype::f32, of_scales}});
+  found->second = {made[0], made[1]};
+  return found->second;
 }
 
 Values Lower::kernel_with_own_operands(std::string_view name, bool promoted) {

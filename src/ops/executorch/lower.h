@@ -3,13 +3,19 @@
 // sizes stay symbolic, the writer computes them.
 #pragma once
 
+#include <map>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
 #include "ops/emit/emitter.h"
+#include "ops/executorch/storing.h"
 
 namespace modelport::ops::executorch {
 
 class Lower : public emit::Emitter {
  public:
-  Lower(ir::Graph& graph, shape::Dims& dims);
+  Lower(ir::Graph& graph, shape::Dims& dims, Storing storing = {});
 
   std::string_view refusal(const OpDef& op) const override;
 
@@ -23,6 +29,20 @@ class Lower : public emit::Emitter {
   /// A node of the dialect with one result of this type.
   Values node(std::string_view name, std::vector<ir::NamedArg> args, ir::TensorType type);
 
+  /// A node whose results are computed when the file is written.
+  Values written_out(std::string_view name, std::vector<ir::NamedArg> args,
+                     std::vector<ir::Type> types);
+  const Storing& storing() const { return storing_; }
+  /// A weight that runs write to keeps its type.
+  void add_state(Value weight) { state_.insert(weight.index); }
+  bool is_weight(Value x) const;
+  struct Quantized {
+    Value codes = kNoValue;
+    Value scales = kNoValue;
+  };
+  /// The weight as codes and scales: the node `et.quantize`, once for each weight.
+  Quantized quantized(Value weight, const StoredAs& stored);
+
  protected:
   Values lower_row(const OpDef& op) override;
   Value add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) override;
@@ -30,6 +50,10 @@ class Lower : public emit::Emitter {
  private:
   ir::Arg operand(const Parameter& parameter, bool promoted);
   ir::Arg as_tensor(const ir::Arg& number);
+
+  Storing storing_;
+  std::unordered_set<std::uint32_t> state_;
+  std::map<std::pair<std::uint32_t, std::string_view>, Quantized> quantized_;
 };
 
 }  // namespace modelport::ops::executorch

@@ -24,7 +24,9 @@ Shape without_ones(const Shape& shape) {
   return rest;
 }
 
-std::vector<std::int64_t> order_of(Lower& l, std::int64_t rank) {
+}  // namespace
+
+std::vector<std::int64_t> order_of_axes(Lower& l, std::int64_t rank) {
   Call& call = l.call();
   if (schema_of(call.op()).find("dims") != nullptr) return axis_list(call, "dims", rank);
   std::vector<std::int64_t> order;
@@ -36,8 +38,6 @@ std::vector<std::int64_t> order_of(Lower& l, std::int64_t rank) {
   std::swap(order[static_cast<std::size_t>(first)], order[static_cast<std::size_t>(second)]);
   return order;
 }
-
-}  // namespace
 
 Values same(Lower& l) { return view_in(l, l.tensor("self"), l.result().shape); }
 
@@ -56,7 +56,7 @@ Values expand(Lower& l) {
 
 Values permute(Lower& l) {
   const Value x = l.tensor("self");
-  const std::vector<std::int64_t> order = order_of(l, l.rank(x));
+  const std::vector<std::int64_t> order = order_of_axes(l, l.rank(x));
   std::vector<std::int64_t> moving;
   for (const std::int64_t axis : order) {
     if (l.shape(x)[static_cast<std::size_t>(axis)] != Int(1)) moving.push_back(axis);

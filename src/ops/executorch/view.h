@@ -11,5 +11,7 @@ Values same(Lower& l);
 Values view(Lower& l);
 Values expand(Lower& l);
 Values permute(Lower& l);
+/// Where the axes of the result come from, for the rows that move axes of `self`.
+std::vector<std::int64_t> order_of_axes(Lower& l, std::int64_t rank);
 
 }  // namespace modelport::ops::executorch

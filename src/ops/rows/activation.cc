@@ -6,6 +6,7 @@
 #include "ops/decompositions/activation.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
+#include "ops/xnnpack/pointwise.h"
 
 namespace modelport::ops {
 namespace {
@@ -47,6 +48,7 @@ constexpr std::array kActivationOps{
           .schema = "(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::elu),
+          .xnnpack = custom(xnnpack::elu),
           .samples = "f32[a, b]; f64[], 0.5; f16[a], alpha=2; f32[a], 1.5, 1.1, 0.7"},
     OpDef{.name = "aten.feature_alpha_dropout",
           .schema = "(Tensor input, float p, bool train) -> Tensor",
@@ -65,6 +67,7 @@ constexpr std::array kActivationOps{
           .infer = like_self,
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::gelu),
+          .xnnpack = custom(xnnpack::gelu),
           .samples =
               "f32[a, b]; f64[], approximate='tanh'; bf16[a, b, c]; f32[a], approximate='tanh'"},
     OpDef{.name = "aten.glu",
@@ -84,22 +87,26 @@ constexpr std::array kActivationOps{
           .infer = like_self,
           .onnx = custom(onnx::hardsigmoid),
           .executorch = decompose(parts::hardsigmoid),
+          .xnnpack = custom(xnnpack::hardsigmoid),
           .samples = "f32[a, b]; f64[]; bf16[a]"},
     OpDef{.name = "aten.hardswish",
           .schema = "(Tensor self) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::hardswish),
           .executorch = decompose(parts::hardswish),
+          .xnnpack = direct("Hardswish"),
           .samples = "f32[a, b]; f64[]; bf16[a]"},
     OpDef{.name = "aten.hardtanh",
           .schema = "(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::hardtanh),
+          .xnnpack = custom(xnnpack::hardtanh),
           .samples = "f32[a, b]; f64[], -2, 2; f16[a], min_val=0, max_val=6"},
     OpDef{.name = "aten.leaky_relu",
           .schema = "(Tensor self, Scalar negative_slope=0.01) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::leaky_relu),
+          .xnnpack = custom(xnnpack::leaky_relu),
           .samples = "f32[a, b]; f64[], 0.2"},
     OpDef{.name = "aten.log_sigmoid",
           .schema = "(Tensor self) -> Tensor",
@@ -136,12 +143,14 @@ constexpr std::array kActivationOps{
           .infer = like_self,
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::relu),
+          .xnnpack = custom(xnnpack::relu),
           .samples = "f32[a, b]; i64[a]; f16[]"},
     OpDef{.name = "aten.relu6",
           .schema = "(Tensor self) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::relu6),
           .executorch = decompose(parts::relu6),
+          .xnnpack = custom(xnnpack::relu6),
           .samples = "f32[a, b]; i64[a]; f16[]"},
     OpDef{.name = "aten.rrelu",
           .schema = "(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
@@ -162,6 +171,7 @@ constexpr std::array kActivationOps{
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::silu),
           .executorch = decompose(parts::silu),
+          .xnnpack = custom(xnnpack::silu),
           .samples = "f32[a, b]; f64[]; bf16[a]; f16[a]"},
     OpDef{.name = "aten.softplus",
           .schema = "(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",

@@ -8,6 +8,7 @@
 #include "ops/executorch/guarded.h"
 #include "ops/rules/pointwise.h"
 #include "ops/table/families.h"
+#include "ops/xnnpack/pointwise.h"
 
 namespace modelport::ops {
 namespace {
@@ -30,11 +31,13 @@ constexpr std::array kBinaryOps{
           .infer = binary,
           .onnx = custom(onnx::add),
           .executorch = promoted("aten::add.Scalar_out"),
+          .xnnpack = custom(xnnpack::add),
           .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; bool[a], 3"},
     OpDef{.name = "aten.add.Tensor",
           .schema = "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::add),
+          .xnnpack = custom(xnnpack::add),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; bool[a], bool[]; i64[], f16[a, b]; f32[a, b], f32[b], alpha=2; c64[a], "
                      "f64[a]; bf16[a, b], a; i64[a], a + b; c64[a], c64[]; u8[a], 3"},
@@ -61,6 +64,7 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = binary_floating,
           .onnx = custom(onnx::div),
+          .xnnpack = direct("Div"),
           .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; bool[a], 3"},
     OpDef{.name = "aten.div.Scalar_mode",
           .schema = "(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
@@ -72,6 +76,7 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary_floating,
           .onnx = custom(onnx::div),
+          .xnnpack = direct("Div"),
           .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
                      "bool[a], bool[a]; c64[a], c64[a]; c64[a], 2; bf16[a], 3"},
     OpDef{.name = "aten.div.Tensor_mode",
@@ -183,6 +188,7 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::maximum),
+          .xnnpack = direct("Maximum"),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; i64[], f16[a, b]; u8[a], i8[a]; bool[a], bool[a]; bf16[a], bf16[]"},
     OpDef{.name = "aten.min.other",
@@ -195,18 +201,21 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::minimum),
+          .xnnpack = direct("Minimum"),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; i64[], f16[a, b]; u8[a], i8[a]; bool[a], bool[a]; bf16[a], bf16[]"},
     OpDef{.name = "aten.mul.Scalar",
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::mul),
+          .xnnpack = direct("Multiply"),
           .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; bool[a], 3"},
     OpDef{.name = "aten.mul.Tensor",
           .schema = "(Tensor self, Tensor other) -> Tensor",
           .infer = binary,
           .commutes = true,
           .onnx = custom(onnx::mul),
+          .xnnpack = direct("Multiply"),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; bool[a], bool[]; i64[], f16[a, b]; bool[a, b], f32[b]; i16[a], u8[a]; "
                      "bf16[a], f16[a]; c64[a], c64[a]; c64[a, b], f32[b]; f32[a], c64[a]"},
@@ -225,6 +234,7 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Scalar exponent) -> Tensor",
           .infer = pow_rule,
           .onnx = custom(onnx::pow),
+          .xnnpack = custom(xnnpack::power),
           .samples =
               "f32[a, b], 2; i64[a], 2; i64[a], 0.5; f16[], -0.5; bool[a], 2; f32[a], a; f32[a], "
               "3; f32[a], -1; f32[a], 1; f32[a], 2.5; i32[a], 5; bf16[a], 2; c64[a], 2; f32[a], 0"},
@@ -256,12 +266,14 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::rsub),
+          .xnnpack = custom(xnnpack::rsub),
           .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; i64[a], a"},
     OpDef{.name = "aten.rsub.Tensor",
           .schema = "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::rsub),
           .executorch = decompose(parts::reversed_sub),
+          .xnnpack = custom(xnnpack::rsub),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; i64[], f16[a, b]; u8[a], i8[a]"},
     OpDef{.name = "aten.special_xlog1py",
@@ -282,11 +294,13 @@ constexpr std::array kBinaryOps{
           .schema = "(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::sub),
+          .xnnpack = custom(xnnpack::sub),
           .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; i64[a], a"},
     OpDef{.name = "aten.sub.Tensor",
           .schema = "(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
           .infer = binary,
           .onnx = custom(onnx::sub),
+          .xnnpack = custom(xnnpack::sub),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; i64[], f16[a, b]; u8[a], i8[a]; i64[a], a - 1, alpha=2; c64[a], c64[a]"},
     OpDef{.name = "aten.xlogy.Scalar_Other",

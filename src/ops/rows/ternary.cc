@@ -5,6 +5,7 @@
 #include "ops/onnx/binary.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
+#include "ops/xnnpack/pointwise.h"
 
 namespace modelport::ops {
 namespace {
@@ -54,6 +55,7 @@ constexpr std::array kTernaryOps{
           .schema = "(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
           .infer = clamp,
           .onnx = custom(onnx::clamp),
+          .xnnpack = custom(xnnpack::clamp),
           .samples = "f32[a, b], 0; i64[a], 0, 2; i64[a], 0.5; f16[], min=None, max=1; i32[a], "
                      "max=1.5; i64[a], 0, a; f32[a], -0.5, 0.5; bf16[a], -1, 1; i64[a], max=2"},
     OpDef{.name = "aten.clamp.Tensor",
@@ -67,6 +69,7 @@ constexpr std::array kTernaryOps{
           .infer = clamp_max,
           .onnx = custom(onnx::clamp),
           .executorch = decompose(parts::at_most),
+          .xnnpack = custom(xnnpack::clamp),
           .samples = "f32[a, b], 0; i64[a], 1; i64[a], 0.5; f16[], 1e-6; i64[a], a"},
     OpDef{.name = "aten.clamp_max.Tensor",
           .schema = "(Tensor self, Tensor max) -> Tensor",
@@ -79,6 +82,7 @@ constexpr std::array kTernaryOps{
           .infer = clamp_min,
           .onnx = custom(onnx::clamp),
           .executorch = decompose(parts::at_least),
+          .xnnpack = custom(xnnpack::clamp),
           .samples = "f32[a, b], 0; i64[a], 1; i64[a], 0.5; f16[], 1e-6"},
     OpDef{.name = "aten.clamp_min.Tensor",
           .schema = "(Tensor self, Tensor min) -> Tensor",

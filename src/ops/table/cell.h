@@ -18,6 +18,9 @@ class Lower;
 namespace executorch {
 class Lower;
 }
+namespace xnnpack {
+class Lower;
+}
 
 using Value = ir::ValueId;
 using Values = std::vector<Value>;
@@ -26,6 +29,7 @@ inline constexpr Value kNoValue{};
 
 /// One operator of the target, on the operands as they come. For ONNX: on the tensor operands in
 /// the order of the schema, all of the result's type. For ExecuTorch: the kernel by its full name.
+/// For XNNPACK: a node on `self`, or on `self` and `other`.
 struct Direct {
   std::string_view op;
   bool promoted = false;  // tensor operands are cast to the result's type first
@@ -49,6 +53,9 @@ template <class Target>
 using Cell = std::variant<std::monostate, Direct, Custom<Target>, Decompose, Refuse>;
 using OnnxCell = Cell<onnx::Lower>;
 using ExecutorchCell = Cell<executorch::Lower>;
+/// What XNNPACK, a part of ExecuTorch's runtime, takes over. Its cells may leave a call to the
+/// kernels of the cell beside it.
+using XnnpackCell = Cell<xnnpack::Lower>;
 
 constexpr Direct direct(std::string_view op) { return {op}; }
 /// A kernel of ExecuTorch that does not promote its operands itself.

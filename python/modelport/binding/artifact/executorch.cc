@@ -47,7 +47,7 @@ py::dict method_dict(const executorch::ProgramMethod& method) {
   row["operators"] = operators;
   py::list delegates;
   for (const executorch::DelegateSummary& delegate : method.delegates)
-    delegates.append(py::make_tuple(readable(delegate.backend), delegate.bytes));
+    delegates.append(py::make_tuple(readable(delegate.backend), delegate.bytes, delegate.nodes));
   row["delegates"] = delegates;
   row["instructions"] = method.instructions;
   row["arenas"] = method.arenas;

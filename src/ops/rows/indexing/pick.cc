@@ -162,6 +162,7 @@ constexpr std::array kPickOps{
           .infer = embedding,
           .layout = Layout::dense_rows,
           .onnx = custom(onnx::embedding),
+          .executorch = custom(executorch::embedding),
           .samples = "f32[5, b], i64<5>[a, c]; f32[7, 4], i64<7>[a], 0; bf16[7, 4], i32<7>[a]"},
     OpDef{.name = "aten.embedding_bag",
           .schema =

@@ -9,6 +9,7 @@
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/product.h"
 
 namespace modelport::ops {
 namespace {
@@ -222,6 +223,7 @@ constexpr std::array kAttentionOps{
         .layout = Layout::dense,
         .onnx = custom(onnx::attention),
         .executorch = decompose(parts::attention),
+        .xnnpack = custom(xnnpack::attention),
         .samples =
             "f32[a, 2, b, 4], f32[a, 2, c, 4], f32[a, 2, c, 6]; f32[a, 2, b, 4], f32[a, 2, "
             "c, 4], f32[a, 2, c, 4], f32[a, 1, b, c]; f32[a, 2, b, 4], f32[a, 2, b, 4], "

@@ -9,6 +9,7 @@
 #include "ops/rules/einsum.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/product.h"
 
 namespace modelport::ops {
 namespace {
@@ -192,6 +193,7 @@ constexpr std::array kProductOps{
               "(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           .infer = addmm,
           .onnx = custom(onnx::added_product),
+          .xnnpack = custom(xnnpack::addmm),
           .samples =
               "f32[c], f32[a, b], f32[b, c]; f32[1, 4], f32[a, b], f32[b, 4], beta=2, alpha=0.5; "
               "f32[], f32[a, b], f32[b, c], beta=0; bf16[c], bf16[a, b], bf16[b, c]"},
@@ -230,6 +232,7 @@ constexpr std::array kProductOps{
           .infer = bmm,
           .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
+          .xnnpack = custom(xnnpack::matmul),
           .samples = "f32[a, b, 3], f32[a, 3, c]; f32[2, b, 4], f32[2, 4, 3]"},
     OpDef{.name = "aten.chain_matmul",
           .schema = "(Tensor[] matrices) -> Tensor",
@@ -296,6 +299,7 @@ constexpr std::array kProductOps{
           .layout = Layout::dense,
           .onnx = custom(onnx::linear),
           .executorch = custom(executorch::linear),
+          .xnnpack = custom(xnnpack::linear),
           .samples = "f32[a, b, 6], f32[5, 6]; f32[6], f32[5, 6], f32[5]; f32[a, 6], f32[6]; "
                      "f32[a, b, c, 4], f32[3, 4], f32[3]; bf16[a, b, 6], bf16[5, 6], bf16[5]; "
                      "f16[a, 6], f16[5, 6], f16[5]; f64[a, 6], f64[5, 6], f64[5]"},
@@ -305,6 +309,7 @@ constexpr std::array kProductOps{
           .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
           .executorch = decompose(parts::matmul),
+          .xnnpack = custom(xnnpack::matmul),
           .samples =
               "f32[a, b], f32[b, c]; f32[a, 2, b], f32[a, b, c]; f32[b], f32[a, b, c]; f32[a, 1, "
               "3, b], f32[2, b, c]; f32[a, b], f32[b]; f32[b], f32[b]; f32[3, a, b], f32[b, 4]; "
@@ -314,6 +319,7 @@ constexpr std::array kProductOps{
           .infer = mm,
           .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
+          .xnnpack = custom(xnnpack::matmul),
           .samples = "f32[a, b], f32[b, c]; i64[a, 2], i64[2, c]"},
     OpDef{.name = "aten.mv",
           .schema = "(Tensor self, Tensor vec) -> Tensor",

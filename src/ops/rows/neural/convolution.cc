@@ -7,6 +7,7 @@
 #include "ops/rules/windows.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/neural.h"
 
 namespace modelport::ops {
 namespace {
@@ -114,6 +115,7 @@ constexpr std::array kConvolutionOps{
           .infer = conv,
           .onnx = custom(onnx::convolution),
           .executorch = decompose(parts::convolve_by_name),
+          .xnnpack = custom(xnnpack::convolution),
           .samples = "f32[a, 4, b + 3], f32[6, 4, 3]; f32[a, 4, b + 6], f32[6, 2, 3], f32[6], [2], "
                      "[1], [2], 2; f32[4, b + 3], f32[6, 4, 3]; bf16[a, 4, b + 3], bf16[6, 4, 3], "
                      "bf16[6]; f64[a, 4, b + 3], f64[6, 4, 3]; f16[a, 4, b + 3], f16[4, 1, 3], "
@@ -133,6 +135,7 @@ constexpr std::array kConvolutionOps{
         .infer = conv,
         .onnx = custom(onnx::convolution),
         .executorch = decompose(parts::convolve_by_name),
+        .xnnpack = custom(xnnpack::convolution),
         .samples =
             "f32[a, 4, b + 3, 8], f32[6, 4, 3, 2]; f32[a, 4, b + 6, c + 5], f32[6, 2, 3, 3], "
             "f32[6], [2, 1], [1, 0], [2, 1], 2; f32[4, b + 3, 7], f32[6, 4, 3, 3], None, [2], [1]"},
@@ -206,6 +209,7 @@ constexpr std::array kConvolutionOps{
             "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
         .infer = convolution,
         .onnx = custom(onnx::convolution),
+        .xnnpack = custom(xnnpack::convolution),
         .samples = "f32[a, 4, b + 3], f32[6, 4, 3], None, [1], [1], [1], False, [0], 1; f32[a, 4, "
                    "b, 5], f32[4, 2, 3, 3], f32[4], [2, 1], [1, 0], [1, 1], True, [1, 0], 2"},
 };

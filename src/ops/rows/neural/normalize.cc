@@ -8,6 +8,7 @@
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/neural.h"
 
 namespace modelport::ops {
 namespace {
@@ -117,6 +118,7 @@ constexpr std::array kNormalizeOps{
           .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
           .infer = softmax_half,
           .onnx = custom(onnx::softmax),
+          .xnnpack = custom(xnnpack::softmax),
           .samples = "f32[a, b], -1, False; bf16[a, b, 3], 1, False"},
     OpDef{.name = "aten._weight_norm",
           .schema = "(Tensor v, Tensor g, int dim=0) -> Tensor",
@@ -132,6 +134,7 @@ constexpr std::array kNormalizeOps{
         .infer = like_input,
         .onnx = custom(onnx::batch_norm),
         .executorch = decompose(parts::batch_norm),
+        .xnnpack = custom(xnnpack::batch_norm),
         .samples = "f32[a, 4, b], f32[4], f32[4], f32[4], f32[4], False, 0.1, 0.00001, True; "
                    "f32[a, 4], None, None, f32[4], f32[4], False, 0.1, 0.00001, True; f32[a + 1, "
                    "4, b], f32[4], None, None, None, True, 0.1, 0.00001, True; f32[a, 4, b, c], "
@@ -165,6 +168,7 @@ constexpr std::array kNormalizeOps{
         .layout = Layout::dense,
         .onnx = custom(onnx::layer_norm),
         .executorch = decompose(parts::layer_norm),
+        .xnnpack = custom(xnnpack::layer_norm),
         .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4], f32[3, 4]; bf16[a, b, 4], "
                    "[4], f32[4], f32[4]; f32[a, b], [b], f32[b]; f32[a, b, c], [b, c]; f16[a, b, "
                    "4], [4], f16[4], f16[4], 0.001; f64[a, 4], [4], None, f64[4]"},
@@ -214,6 +218,7 @@ constexpr std::array kNormalizeOps{
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::rms_norm),
           .executorch = decompose(parts::rms_norm),
+          .xnnpack = custom(xnnpack::rms_norm),
           .samples = "f32[a, b, 4], [4]; f32[a, 3, 4], [3, 4], f32[3, 4]; bf16[a, b, 4], [4], "
                      "bf16[4], 0.001; bf16[a, b, 4], [4], f32[4]; f16[a, 4], [4]; f32[a, b], [b], "
                      "f32[b], 0.00001; f64[a, 4], [4], f64[4]"},
@@ -223,6 +228,7 @@ constexpr std::array kNormalizeOps{
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::softmax),
           .executorch = decompose(parts::softmax),
+          .xnnpack = custom(xnnpack::softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32; i64[a], 0, f32; f32[], 0; f16[a, b], "
                      "0; f64[a, b, c], 1"},
     OpDef{.name = "aten.special_log_softmax",
@@ -236,6 +242,7 @@ constexpr std::array kNormalizeOps{
           .infer = softmax,
           .onnx = custom(onnx::softmax),
           .executorch = decompose(parts::softmax),
+          .xnnpack = custom(xnnpack::softmax),
           .samples = "f32[a, b], -1; bf16[a, b, 3], 1, f32"},
 };
 static_assert(first_bad_row(kNormalizeOps).empty(), "unsorted, duplicate or half-filled row");

@@ -7,6 +7,7 @@
 #include "ops/rules/windows.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/neural.h"
 
 namespace modelport::ops {
 namespace {
@@ -72,6 +73,7 @@ constexpr std::array kPoolOps{
           .infer = adaptive_avg_pool,
           .onnx = custom(onnx::adaptive_avg_pool),
           .executorch = decompose(parts::adaptive_avg_pool),
+          .xnnpack = custom(xnnpack::adaptive_avg_pool2d),
           .samples = "f32[a, 3, b, c], [2, 3]; f32[a, b, 5], [1, 1]; f32[a, 3, b, c], [c, 3]; "
                      "f32[a, 3, 8, 12], [4, 3]; f32[a, 3, 2*b, 6], [b, 4]; bf16[a, 3, b, c], [1, "
                      "1]; f64[a, 3, b, c], [2, 1]"},
@@ -114,6 +116,7 @@ constexpr std::array kPoolOps{
               "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
           .infer = avg_pool,
           .onnx = custom(onnx::avg_pool),
+          .xnnpack = custom(xnnpack::avg_pool2d),
           .samples = "f32[a, 3, b + 4, 8], [3, 2]; f32[2, b + 4, c + 4], [2], [1, 2], [1], True; "
                      "f32[a, 2, b + 4, 9], [3], [2], [1], True, False, 4; f32[a, 2, b + 4, 9], [3, "
                      "2], [2], [1], False, True, 3; bf16[a, 2, b + 4, 9], [3]"},
@@ -147,6 +150,7 @@ constexpr std::array kPoolOps{
           .infer = max_pool,
           .onnx = custom(onnx::max_pool),
           .executorch = decompose(parts::max_pool),
+          .xnnpack = custom(xnnpack::max_pool2d),
           .samples = "f32[a, 3, b + 4, 8], [3, 2]; f32[2, b + 4, c + 4], [2], [1, 2], [1], [1, 2], "
                      "True; f32[a, 2, b + 4, 9], [3], [2], [1], [1], True; bf16[a, 3, b + 4, 8], "
                      "[3, 2]; f64[a, 3, b + 4, 8], [3, 2]"},

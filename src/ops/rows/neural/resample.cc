@@ -10,6 +10,7 @@
 #include "ops/rules/windows.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/neural.h"
 
 namespace modelport::ops {
 namespace {
@@ -238,6 +239,7 @@ constexpr std::array kResampleOps{
                     "scale_factors) -> Tensor",
           .infer = upsample_vec,
           .onnx = custom(onnx::upsample),
+          .xnnpack = custom(xnnpack::upsample_bilinear2d),
           .samples =
               "f32[a, 3, b + 1, c], None, False, [2.0, 1.5]; f32[a, 3, 4, 5], [b, 7], True, "
               "None; f32[a, 3, b + 1, c], None, False, [1.3, 2.1]; f32[a, 3, b, c], [c, 1], True, "

@@ -10,6 +10,7 @@
 #include "ops/onnx/shape.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/shape.h"
 
 namespace modelport::ops {
 namespace {
@@ -165,6 +166,7 @@ constexpr std::array kAxesOps{
           .put_back = {PutBack::How::permute},
           .onnx = custom(onnx::permute),
           .executorch = custom(executorch::permute),
+          .xnnpack = custom(xnnpack::permute),
           .samples = "f32[a, b, 3], [2, 0, 1]; f32[a, b, 3], [0, -1, -2]; f32[], []; c64[a, b, 3], "
                      "[1, 2, 0]"},
     OpDef{.name = "aten.permute_copy",
@@ -208,6 +210,7 @@ constexpr std::array kAxesOps{
           .put_back = {PutBack::How::itself},
           .onnx = custom(onnx::matrix_transpose),
           .executorch = custom(executorch::permute),
+          .xnnpack = custom(xnnpack::permute),
           .samples = "f32[a, b]; f32[a]; f32[]"},
     OpDef{.name = "aten.t_copy",
           .schema = "(Tensor self) -> Tensor",
@@ -221,6 +224,7 @@ constexpr std::array kAxesOps{
           .put_back = {PutBack::How::itself},
           .onnx = custom(onnx::transpose),
           .executorch = custom(executorch::permute),
+          .xnnpack = custom(xnnpack::permute),
           .samples = "f32[a, b, 3], 1, 2; f32[a, b, 3], -1, 0; f32[], 0, -1"},
     OpDef{.name = "aten.transpose_copy.int",
           .schema = "(Tensor self, int dim0, int dim1) -> Tensor",

@@ -1,5 +1,4 @@
-// Parts of a tensor (slices, single indices, chunks, windows) and copies of a tensor with such a
-// part replaced.
+// Parts of a tensor (slices, single indices, chunks, windows), and tensors with a part replaced.
 #include "ops/onnx/cut.h"
 
 #include <array>
@@ -9,6 +8,7 @@
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/shape.h"
 
 namespace modelport::ops {
 namespace {
@@ -262,6 +262,7 @@ constexpr std::array kCutOps{
           .infer = select,
           .put_back = {PutBack::How::scatter, "aten.select_scatter"},
           .onnx = custom(onnx::select),
+          .xnnpack = custom(xnnpack::select),
           .samples = "f32[a, b, 3], 1, 0; f32[a, b, 3], -1, -1; i64[a], 0, a - 1; c64[a, 3], 1, "
                      "-2; bool[a, b], 0, 0"},
     OpDef{.name = "aten.select_copy.int",
@@ -283,6 +284,7 @@ constexpr std::array kCutOps{
           .recording = Recording::bounds,
           .put_back = {PutBack::How::scatter, "aten.slice_scatter"},
           .onnx = custom(onnx::slice),
+          .xnnpack = custom(xnnpack::slice),
           .samples =
               "f32[a, b]; f32[a, b], 0, 1; f32[a, b], -1, None, 2; f32[a, b], 1, -3; f32[a, b], 1, "
               "0, -1; f32[a, b], 1, 0, 9223372036854775807, 2; f32[a, b], 1, 1, None, 3; f32[a + "
@@ -324,6 +326,7 @@ constexpr std::array kCutOps{
           .infer = split_sizes,
           .put_back = {PutBack::How::split},
           .onnx = custom(onnx::split),
+          .xnnpack = custom(xnnpack::split),
           .samples = "f32[a, 7], [3, 4], 1; f32[a + b, 3], [a, b]; f32[3*a, 2], [a, 2*a], -2; "
                      "f32[a, 6], [2, 0, 4], 1; f32[a, 4], [4], 1; i64[a + 2, 3], [2, a]"},
     OpDef{.name = "aten.tensor_split.indices",

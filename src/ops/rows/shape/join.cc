@@ -8,6 +8,7 @@
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/shape.h"
 
 namespace modelport::ops {
 namespace {
@@ -206,6 +207,7 @@ constexpr std::array kJoinOps{
           .infer = cat,
           .layout = Layout::dense_joined,
           .onnx = custom(onnx::cat),
+          .xnnpack = custom(xnnpack::cat),
           .samples =
               "[f32[a, b], f32[a, 3]], 1; [f32[a, 2, 3], f32[b, 2, 3], f32[1, 2, 3]]; [f32[0], "
               "f32[a, b]], -2; [f32[a], i64[b]], -1; [f16[a, b], f32[a, b]], -1; [f32[a, b]]; "

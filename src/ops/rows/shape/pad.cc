@@ -8,6 +8,7 @@
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/shape.h"
 
 namespace modelport::ops {
 namespace {
@@ -119,6 +120,7 @@ constexpr std::array kPadOps{
           .infer = pad,
           .onnx = custom(onnx::constant_pad),
           .executorch = custom(executorch::constant_pad_nd),
+          .xnnpack = custom(xnnpack::pad),
           .samples = "f32[a, b], [1, 2]; f32[a, b], [-1, 1, 2, c], 1; bool[a, b], [0, 1]; i64[a, "
                      "b], [1, 1], 3; u8[a, b], [1, 1], 3; bool[a, b], [1, 1], True"},
     OpDef{.name = "aten.diag_embed",

@@ -10,6 +10,7 @@
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
+#include "ops/xnnpack/shape.h"
 
 namespace modelport::ops {
 namespace {
@@ -158,6 +159,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::to_result_shape),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[a, b, 6], [a*b, 6]; f32[a*b, 6], [a, b, 6]"},
     OpDef{.name = "aten.alias",
           .schema = "(Tensor(a) self) -> Tensor(a)",
@@ -220,6 +222,7 @@ constexpr std::array kViewOps{
           .infer = expand,
           .onnx = custom(onnx::expand),
           .executorch = custom(executorch::expand),
+          .xnnpack = custom(xnnpack::expand),
           .samples =
               "f32[1, b, 1], [a, b, c]; f32[b, 1], [a, -1, 4]; i64[a, b], [2, 3, -1, -1]; f32[a, "
               "1], [a, a]; c64[1, b], [a, b]; bool[1, b], [a, b]; bf16[1], [a]; f32[a, 1], [a, 0]"},
@@ -242,6 +245,7 @@ constexpr std::array kViewOps{
         .put_back = {PutBack::How::reshape},
         .onnx = custom(onnx::to_result_shape),
         .executorch = custom(executorch::view),
+        .xnnpack = custom(xnnpack::reshape),
         .samples = "f32[a, b, 3]; f32[a, b, 3], 1; f32[a, 2, b, 3], 1, -2; f32[]; f32[a], -1, -1"},
     OpDef{.name = "aten.lift_fresh",
           .schema = "(Tensor(a) self) -> Tensor(a)",
@@ -269,6 +273,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::to_result_shape),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[a, b, 6], [a, -1, 3]; f32[a, b, 6], [a, 6*b]; i64[a, b], [-1]; f32[a, b, "
                      "4, 6], [a, b, -1]; bool[a, 6], [-1, 2, 1]; f32[], [1, 1]; c64[a, b], [-1]; "
                      "f32[a, b, 3], [b, 3, a]; f32[0, a], [a, 0]"},
@@ -278,6 +283,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::to_result_shape),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[a, b, 6], i64[a*b, 6]; f32[a*b], f32[b, a]"},
     OpDef{.name = "aten.squeeze",
           .schema = "(Tensor(a) self) -> Tensor(a)",
@@ -285,6 +291,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::squeeze),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[1, a, 1, 3]; f32[1]; f32[a, b]"},
     OpDef{.name = "aten.squeeze.dim",
           .schema = "(Tensor(a) self, int dim) -> Tensor(a)",
@@ -292,6 +299,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::squeeze_listed),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[a, 1, b], 1; f32[a, 1, b], -1; f32[a, b, 1], -1; f32[], 0; c64[a, 1], 1"},
     OpDef{.name = "aten.squeeze.dims",
           .schema = "(Tensor(a) self, int[] dim) -> Tensor(a)",
@@ -299,6 +307,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::squeeze_listed),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[a, 1, 1], [1, -1]; f32[1, b, 1], [0, 1]"},
     OpDef{.name = "aten.squeeze_copy.dim",
           .schema = "(Tensor self, int dim) -> Tensor",
@@ -312,6 +321,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::to_result_shape),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[a, 12], 1, [3, -1]; f32[a, 6*b, 2], -2, [b, 6]; f32[4*a, b], 0, [-1, 4]"},
     OpDef{.name = "aten.unsqueeze",
           .schema = "(Tensor(a) self, int dim) -> Tensor(a)",
@@ -319,6 +329,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::unsqueeze),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[a, b], 0; f32[a, b], -1; i64[], 0; f32[a, b], 1; c64[a], -1"},
     OpDef{.name = "aten.unsqueeze_copy",
           .schema = "(Tensor self, int dim) -> Tensor",
@@ -332,6 +343,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::to_result_shape),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples =
               "f32[a, b, 6], [a, b, 2, 3]; f32[a, b, 6], [-1, 6]; f32[a, 4, b], [-1, 4*b]; f32[a, "
               "b], [a*b]; f32[2*a, b], [a, 2, -1]; c64[a, 6], [a, 2, 3]; f32[a, 0], [0, a, 3]"},
@@ -350,6 +362,7 @@ constexpr std::array kViewOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx::to_result_shape),
           .executorch = custom(executorch::view),
+          .xnnpack = custom(xnnpack::reshape),
           .samples = "f32[a, b, 6], i64[a*b, 6]; f32[a*b], f32[b, a]"},
     OpDef{.name = "aten.view_as_complex",
           .schema = "(Tensor(a) self) -> Tensor(a)",
