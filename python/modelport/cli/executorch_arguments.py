@@ -30,11 +30,7 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
     command.add_argument("-o", "--output_dir", "--output-dir", metavar="OUT", help="OUT, as in optimum-cli")
     what = command.add_argument_group("what is exported")
     what.add_argument("--task", help="such as image-classification (default: the class in config.json)")
-    what.add_argument(
-        "--recipe",
-        default="portable",
-        help="portable (the default): kernels that every runtime has; xnnpack: XNNPACK where it can",
-    )
+    what.add_argument("--recipe", default="portable", help="portable (default): kernels of every runtime; or xnnpack")
     _add_quantization(command)
     types = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
     what.add_argument(
