@@ -43,6 +43,7 @@ help:
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
 	@echo "make bench-generate export for generation next to transformers.exporters, tokens per second next to genai"
+	@echo "make bench-executorch  ExecuTorch programs next to transformers.exporters"
 	@echo "make bench-quantize weights in 4 bits: time and error next to torchao"
 	@echo "make bench-build    seconds of processor of builds, demo and tests, next to another commit (BASE=...); fails if a goal is missed"
 	@echo "make support        write docs/SUPPORT.md anew"
@@ -168,6 +169,11 @@ bench-generate: build $(VENV)/.bench
 bench-quantize: build
 	$(PY) -m pip install $(PIP_ARGS) -q --no-deps torchao==0.18.0
 	$(PY) bench/bench_quantize.py
+
+# The peer needs all that its wheel asks for; we need the wheel alone.
+bench-executorch: build
+	$(PY) -m pip install $(PIP_ARGS) -q executorch==1.5.1
+	$(PY) bench/bench_executorch.py
 
 bench-build: setup build $(CLIENTS)/.packages
 	$(PY) bench/bench_build.py $(BASE)
