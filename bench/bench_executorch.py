@@ -32,8 +32,9 @@ def text() -> dict[str, Any]:
 
 
 def step_ours(out: Path) -> dict[str, float]:
-    import modelport
     from models import tiny_qwen3
+
+    import modelport
 
     model, config = tiny_qwen3(), modelport.ExecutorchConfig(recipe="xnnpack")
     taken = median(lambda: modelport.ExecutorchExporter().export(model, text(), config).save(out))
