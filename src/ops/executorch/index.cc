@@ -35,6 +35,10 @@ bool is_mask(Lower& l, Value x) {
   return x != kNoValue && (l.dtype(x) == Dtype::boolean || l.dtype(x) == Dtype::u8);
 }
 
+bool has_mask(Lower& l, const Values& indices) {
+  return std::ranges::any_of(indices, [&](Value i) { return is_mask(l, i); });
+}
+
 /// Where the axes that indices give stand in the result, the last of them.
 std::size_t last_index_axis(Lower& l, const Values& indices) {
   std::size_t first = 0;
@@ -152,8 +156,9 @@ Values embedding(Lower& l) {
 Values index(Lower& l) {
   const Value x = l.tensor("self");
   if (is_complex(l.dtype(x))) l.refuse("no rule for complex numbers");
-  const Int count = l.result().shape[last_index_axis(l, l.ins("indices"))];
-  const Values indices = plain_indices(l, l.ins("indices"), count);
+  const Values given = l.ins("indices");
+  const Int count = has_mask(l, given) ? l.result().shape[last_index_axis(l, given)] : Int(1);
+  const Values indices = plain_indices(l, given, count);
   return l.kernel("aten::index.Tensor_out", {{"self", {x}}, {"indices", tensor_list(indices)}});
 }
 
@@ -163,7 +168,7 @@ Values index_put(Lower& l) {
   const Values indices = l.ins("indices");
   const Value values = parts::cast(l, l.tensor("values"), l.dtype(x));
   Int count = 1;
-  if (std::ranges::any_of(indices, [&](Value i) { return is_mask(l, i); })) {
+  if (has_mask(l, indices)) {
     const std::int64_t own = axis_of_places(l, indices, l.shape(values));
     const bool single = own < 0 || l.shape(values)[static_cast<std::size_t>(own)] == Int(1);
     if (single) return {put_where_true(l, indices, values, own)};
