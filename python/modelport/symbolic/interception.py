@@ -145,25 +145,23 @@ def _symbol_hash(original: Callable[..., Any]) -> Callable[..., Any]:
     nothing is found there is none: a number from data is pinned."""
 
     def __hash__(self: Any) -> int:
-        return hash(_as_plain(self)) if sym_is_ours(self.node) else original(self)
+        if not sym_is_ours(self.node):
+            return original(self)
+        value = sym_hint(self.node)
+        if sym_reads_data(self.node):
+            bool(self == value)
+        return hash(value)
 
     return __hash__
 
 
 def _symbol_text(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The digits, not the name of the symbol. A number from data is pinned: what becomes of its digits is not seen."""
+    """The digits, not the name of the symbol. Nothing is pinned: models write messages of checks that hold."""
 
     def text(self: Any) -> str:
-        return str(_as_plain(self)) if sym_is_ours(self.node) else original(self)
+        return str(sym_hint(self.node)) if sym_is_ours(self.node) else original(self)
 
     return text
-
-
-def _as_plain(symbol: Any) -> Any:
-    value = sym_hint(symbol.node)
-    if sym_reads_data(symbol.node):
-        bool(symbol == value)
-    return value
 
 
 def _noted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
