@@ -40,11 +40,14 @@ Value joined(Lower& l, Values parts, std::int64_t axis) {
 Values cat(Lower& l) {
   if (!l.takes_result()) return l.leave(kNotReal);
   const std::int64_t rank = static_cast<std::int64_t>(l.result().shape.size());
-  const Values parts = l.ins("tensors");
+  Values parts = l.ins("tensors");
+  // A cache that nothing was put into yet is joined to the first keys.
+  std::erase_if(parts, [&](Value part) {
+    return std::ranges::find(l.shape(part), Int(0)) != l.shape(part).end();
+  });
+  if (parts.empty()) return l.leave("no tensor to join has elements");
   for (const Value part : parts) {
     if (!l.takes(part) || l.rank(part) != rank) return l.leave("a tensor to join is not f32");
-    if (std::ranges::find(l.shape(part), Int(0)) != l.shape(part).end())
-      return l.leave("a tensor to join has no elements");
   }
   return {joined(l, parts, l.axis("dim", rank))};
 }
