@@ -27,6 +27,11 @@ class Bound(NamedTuple):
     asked: bool = False
     example: int = 1
 
+    @property
+    def least_high(self) -> int:
+        """What it falls to at most, where memory asks for it: twice the example; not at all if it was asked for."""
+        return max(self.high if self.asked else max(2 * self.example, self.low), 1)
+
     def __str__(self) -> str:
         change = f'dims={{"{self.axis}": ({self.low}, N)}}, or --dims {self.axis}={self.low}:N, takes another'
         return f"axis {self.axis} is at most {self.high}: {self.why}" + ("" if self.asked else f"; {change}")
@@ -68,14 +73,12 @@ def within_memory(bounds: list[Bound], arena_of: Callable[[dict[str, int]], int]
     `arena_of` gives the bytes that it sets aside for sizes by axis."""
     bounds = list(bounds)
     while not _fits({bound.axis: bound.high for bound in bounds}, arena_of):
-        # The axis that has the most room over its example gives way; none falls below twice of it.
-        room = [0.0 if b.asked else b.high / max(2 * b.example, b.low, 1) for b in bounds]
-        if max(room, default=0) <= 1:
+        room = [bound.high / bound.least_high for bound in bounds]
+        if max(room, default=1) <= 1:
             break
-        at = room.index(max(room))
-        least = max(2 * bounds[at].example, bounds[at].low, 1)
+        at = room.index(max(room))  # the axis that has the most room over its example gives way
         why = f"more would set aside over {_ARENA_BYTES >> 20} MiB"
-        bounds[at] = bounds[at]._replace(high=max(bounds[at].high // 2, least), why=why)
+        bounds[at] = bounds[at]._replace(high=max(bounds[at].high // 2, bounds[at].least_high), why=why)
     return bounds
 
 

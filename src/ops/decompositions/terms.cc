@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ops/decompositions/pieces.h"
 #include "ops/rules/rules.h"
 
 namespace modelport::ops::parts {
@@ -20,9 +21,7 @@ Value Terms::is(std::string_view name, Value x, const Operand& other) {
   return e.call(fmt::format("aten.{}.{}", name, tensor ? "Tensor" : "Scalar"), {x, other});
 }
 
-Value Terms::cast(Value x, Dtype dtype) {
-  return e.dtype(x) == dtype ? x : e.call("aten._to_copy", {x}, {{"dtype", dtype}});
-}
+Value Terms::cast(Value x, Dtype dtype) { return parts::cast(e, x, dtype); }
 
 Value Terms::in(std::string_view name, Dtype dtype) {
   if (const Value x = e.tensor(name); x != kNoValue) return cast(x, dtype);
@@ -38,18 +37,11 @@ Value Terms::size(const Int& size, Dtype dtype) {
   return e.call("aten.scalar_tensor", {size}, {{"dtype", dtype}});
 }
 
-Value Terms::range(const Int& n, Dtype dtype) {
-  return e.call("aten.arange", {n}, {{"dtype", dtype}});
-}
+Value Terms::range(const Int& n, Dtype dtype) { return counted(e, n, dtype); }
 
 Value Terms::reshape(Value x, const Shape& shape) { return e.call("aten.view", {x, shape}); }
 
-Value Terms::flat(Value x) {
-  if (e.rank(x) == 1) return x;
-  Int count = 1;
-  for (const Int& size : e.shape(x)) count = count * size;
-  return reshape(x, {count});
-}
+Value Terms::flat(Value x) { return e.rank(x) == 1 ? x : reshape(x, {numel(e.shape(x))}); }
 
 Value Terms::over(std::string_view name, Value x, const Operand& axes, bool keepdim) {
   return e.call(fmt::format("aten.{}", name), {x, axes, keepdim});
