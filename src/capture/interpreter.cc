@@ -199,8 +199,9 @@ class Interpreter {
   void bind_new_sizes(const ir::Node& node, ir::ValueId id, const at::Tensor& tensor) {
     const auto* type = std::get_if<ir::TensorType>(&graph_.value(id).type);
     if (type == nullptr || !tensor.defined()) return;
-    for (std::size_t d = 0; d < type->shape.size() && d < static_cast<std::size_t>(tensor.dim());
-         ++d) {
+    const auto rank = static_cast<std::int64_t>(type->shape.size());
+    if (tensor.dim() != rank) differs_from_capture(node, "gives a rank of", tensor.dim(), rank);
+    for (std::size_t d = 0; d < type->shape.size(); ++d) {
       const std::int64_t size = tensor.size(static_cast<std::int64_t>(d));
       const auto symbol = type->shape[d].as_symbol();
       if (symbol) values_.ints.emplace(std::string(*symbol), size);

@@ -58,6 +58,8 @@ void Recorder::run() {
       return read_truth();
     case Handling::equal:
       return equal();
+    case Handling::all_close:
+      return all_close();
     case Handling::copy:
       return copy();
     case Handling::size:
@@ -184,6 +186,7 @@ void Recorder::record() {
   if (flat.empty()) {
     // The rule says what it takes for a list to be empty: a loop over no rows is one more.
     if (results.size() == 1 && results[0].isTensorList()) infer(args, flat);
+    refuse_unseen_numbers(results);
     return push_results(results);
   }
   if (!facts_.writes && flat.size() == 1 && facts_.recording() != ops::Recording::dense_or_copy) {

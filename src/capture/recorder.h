@@ -24,6 +24,7 @@ class Recorder {
   void read_number();
   void read_truth();
   void equal();
+  void all_close();
   void copy();
   void size();
   void reshape_self();
@@ -35,6 +36,7 @@ class Recorder {
   /// bound of -0 means something else.
   void count_from_front(std::vector<ir::NamedArg>& args);
   [[noreturn]] void refuse();
+  void refuse_unseen_numbers(const std::vector<c10::IValue>& results);
 
   /// Runs the operator below the mode and autograd; results in order, lists flattened.
   std::vector<c10::IValue> run_for_real(const std::vector<c10::IValue>& real);

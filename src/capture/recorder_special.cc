@@ -3,6 +3,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/all.h>
 #include <ATen/ops/eq.h>
+#include <ATen/ops/isclose.h>
 #include <ATen/ops/item.h>
 
 #include <algorithm>
@@ -171,6 +172,26 @@ void Recorder::equal() {
   if (a.sym_sizes() != b.sym_sizes()) return push_results({false});
   const Resumed resumed;
   push_results({at::all(at::eq(a, b)).is_nonzero()});
+}
+
+void Recorder::all_close() {
+  const Resumed resumed;
+  const at::Tensor close =
+      at::isclose(tensor_operand(0), tensor_operand(1), operands_[2].toDouble(),
+                  operands_[3].toDouble(), operands_[4].toBool());
+  push_results({at::all(close).is_nonzero()});
+}
+
+/// A plain number that an operator made of data is that of the example, and no node stands for it.
+void Recorder::refuse_unseen_numbers(const std::vector<c10::IValue>& results) {
+  const bool number = std::ranges::any_of(results, [](const c10::IValue& result) {
+    return result.isBool() || result.isInt() || result.isDouble() || result.isComplexDouble();
+  });
+  if (!number) return;
+  session_.fail(Code::data_dependent,
+                "the model calls " + dotted_name(op_.operator_name()) +
+                    ", which gives a plain number that depends on data",
+                {"keep it in a tensor", "call .item() on a tensor that holds it"});
 }
 
 void Recorder::copy() {

@@ -131,7 +131,8 @@ def digits_of_a_size(x: torch.Tensor) -> torch.Tensor:
 
 def test_a_size_in_a_text_has_its_digits() -> None:
     captured = modelport.capture(digits_of_a_size, (torch.randn(4, 7),), dynamic=True)
-    assert right_or_refused(digits_of_a_size, captured, torch.randn(3, 8))
+    assert right_or_refused(digits_of_a_size, captured, torch.randn(4, 7))
+    assert not right_or_refused(digits_of_a_size, captured, torch.randn(12, 7))
 
 
 # --- conditions between sizes ---------------------------------------------------------------------------------------

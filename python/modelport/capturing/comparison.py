@@ -35,9 +35,14 @@ def not_wrong(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int
     """With the example's data in another order: graphs that differ may agree for one order by chance. Where the model
     does not take it, or the graph is not for such data, the example's own."""
     for seed in range(_ORDERS):
-        if _comparison(model, captured, shuffled(inputs, seed), sizes, refused=None) is False:
+        if _comparison(model, captured, shuffled(inputs, seed), sizes, doubtful=None) is False:
             return False
     return _comparison(model, captured, inputs, sizes) is not False
+
+
+def is_wrong(model: Any, captured: Captured, inputs: Flat) -> bool:
+    """Whether graph and model both run, and differ."""
+    return _comparison(model, captured, inputs, {}, doubtful=None) is False
 
 
 def runs(model: Any, inputs: Flat) -> bool:
@@ -54,10 +59,10 @@ def runs(model: Any, inputs: Flat) -> bool:
 
 
 def _comparison(
-    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], refused: bool | None = False
+    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], doubtful: bool | None = False
 ) -> bool | None:
-    """None where the model itself does not run, or gives nothing that could tell graphs apart; `refused` where the
-    graph says that it is not for such inputs."""
+    """None where the model itself does not run, or gives nothing that could tell graphs apart; `doubtful` where the
+    graph says that it is not for such inputs, or random numbers differ, which other threads draw as well."""
     trial = captured.program.copy()
     _set_ranges(trial, sizes)
     tensors = [leaf for leaf in inputs.leaves if isinstance(leaf, torch.Tensor)]
@@ -70,20 +75,23 @@ def _comparison(
                 want = flatten(model(**copy.deepcopy(unflatten(inputs.leaves, inputs.spec)))).leaves
             except Exception:
                 return None
+            drawn = not torch.equal(torch.get_rng_state(), rng)
             torch.set_rng_state(rng)
             values, _ = trial.run(tensors)
     except ExportError as error:
-        return refused if error.code == "E0304" else False
+        return doubtful if error.code == "E0304" else False
     except Exception:
         return False
     finally:
         torch.set_rng_state(rng)
-    if not any(map(_is_telling, want)):
-        return None
     computed = iter(values)
     leaves = zip(captured.in_graph, captured.outputs.leaves, strict=True)
     got = [next(computed) if inside else leaf for inside, leaf in leaves]
-    return len(got) == len(want) and all(map(_same, got, want))
+    if len(got) != len(want):  # counters of a cache are symbols in a capture, and part of the structure else
+        got, want = ([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] for leaves in (got, want))
+    if len(got) != len(want) or not all(map(_same, got, want)):
+        return doubtful if drawn else False
+    return True if any(map(_is_telling, want)) else None
 
 
 def _is_telling(value: Any) -> bool:

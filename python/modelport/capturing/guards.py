@@ -16,6 +16,8 @@ from .dynamic import Axes
 from .recording import Trial
 from .trial_inputs import resized
 
+Sizes = dict[str, int]
+
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 _STEPS = 6  # bounds in a row that are tried on each side; the next one stays
 _AWAY = (1, 2, 4, 8, 16)  # from a size that was tried, where its neighbours are looked for
@@ -50,7 +52,7 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
     return captured
 
 
-def _note(sizes: dict[str, int], stays: bool) -> Attempt:
+def _note(sizes: Sizes, stays: bool) -> Attempt:
     at = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     outcome = "it makes a difference, and stays" if stays else "one graph serves both sides, and it goes"
     return Attempt(f"at {at}", "a condition of the model is broken there", outcome)
@@ -114,7 +116,7 @@ def _nearby(program: Any, name: str, tried: int) -> list[int]:
     return sorted(found - {dim["hint"], tried})
 
 
-def _crossed(program: Any, name: str, sizes: list[int]) -> list[dict[str, int]]:
+def _crossed(program: Any, name: str, sizes: list[int]) -> list[Sizes]:
     """Each size of one dimension with the others as in the example, and with all of them one larger."""
     dims = [dim for dim in program.dims() if not dim["from_data"] and dim["name"] != name]
     hints = {dim["name"]: dim["hint"] for dim in dims}
@@ -127,7 +129,7 @@ def _inside(size: int, low: int, high: int | None) -> bool:
     return low <= size and (high is None or size <= high)
 
 
-def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: dict[str, int]) -> Captured:
+def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: Sizes) -> Captured:
     other = _capture_at(model, captured, axes, narrowed, Trial.COMPARED)
     same = other is not None and not _pinned(other, narrowed) and captured.program.same_as(other.program)
     if other is not None and same and captured.program.widen(other.program, list(narrowed), captured.program):
@@ -138,7 +140,7 @@ def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: di
     return captured
 
 
-def _narrowed(captured: Captured, below: bool) -> dict[str, int]:
+def _narrowed(captured: Captured, below: bool) -> Sizes:
     """Dimensions of the inputs that guards narrowed, with a size on the other side of the nearest bound."""
     sizes = {}
     for dim in captured.program.dims():
@@ -154,27 +156,41 @@ def _narrowed(captured: Captured, below: bool) -> dict[str, int]:
     return sizes
 
 
-def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: dict[str, int], trial: Trial) -> Captured | None:
+def _inputs_at(captured: Captured, sizes: Sizes) -> Flat:
+    """The example at these sizes. What a condition ties to one of them, and is as large in the example, goes along: a
+    mask that is as long as the text (`mask.shape[1] >= seq`) stays so."""
+    hints = {dim["name"]: dim["hint"] for dim in captured.program.dims() if not dim["from_data"]}
+    tied = [set(guard["symbols"]) for guard in captured.guards if guard["effect"] == "kept"]
+    along = {
+        other: size
+        for name, size in sizes.items()
+        for other in set().union(*(symbols for symbols in tied if name in symbols))
+        if hints.get(other) == hints.get(name)
+    }
+    return resized(captured, along | sizes)
+
+
+def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: Sizes, trial: Trial) -> Captured | None:
     try:
-        return capture_once(model, resized(captured, sizes), axes, trial=trial)
+        return capture_once(model, _inputs_at(captured, sizes), axes, trial=trial)
     except Exception:  # the model itself does not run at this size: the guard is real
         return None
 
 
-def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict[str, int]) -> Captured:
+def _decided(model: Any, captured: Captured, other: Captured | None, sizes: Sizes) -> Captured:
     if other is None:
         return captured
     wider = _copy_of(captured)
     if not wider.program.widen(other.program, list(sizes), captured.program):
         return captured
     further = _further(wider, sizes)
+    far = further, _inputs_at(captured, further)
     # Where the model settled for one size, the graphs were compared there, and a range that opens upwards has others.
     same = captured.program.same_as(other.program) and not (further and _pinned(other, sizes))
     if not same and not captured.program.data_decide_alike(other.program):
         return captured
     if same or (
-        _serves(model, captured, other.inputs, sizes, further)
-        and _right_nearby(model, captured, wider, sizes, captured)
+        _serves(model, captured, other.inputs, sizes, far) and _right_nearby(model, captured, wider, sizes, captured)
     ):
         return wider
     # A graph that ends at the next bound again (one more turn of a loop) is larger, and hardly of more use.
@@ -182,25 +198,25 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: dict
     if (
         reaches_far
         and _as_open(other, captured)
-        and _serves(model, other, captured.inputs, sizes, further)
+        and _serves(model, other, captured.inputs, sizes, far)
         and _right_where_others_grow(model, other, captured, sizes)
     ):
         program = other.program.copy()
         program.take_validity(captured.program)
         chosen = Captured(program, captured.inputs, other.outputs, other.in_graph)
         widened = program.widen(other.program, list(sizes), captured.program)
-        return chosen if widened and _right_nearby(model, chosen, chosen, sizes) else captured
+        # Rows of the example that are alike hide that one stood for all: its data in another order show it.
+        right = widened and not_wrong(model, chosen, captured.inputs, {})
+        return chosen if right and _right_nearby(model, chosen, chosen, sizes) else captured
     return captured
 
 
-def _right_nearby(
-    model: Any, captured: Captured, wider: Captured, sizes: dict[str, int], known: Captured | None = None
-) -> bool:
+def _right_nearby(model: Any, captured: Captured, wider: Captured, sizes: Sizes, known: Captured | None = None) -> bool:
     """At the sizes that are new; those of `known` are not in question."""
     old = {} if known is None else _ranges(known)
     around = [(name, at) for name, size in sizes.items() for at in _nearby(wider.program, name, size)]
     around = [(name, at) for name, at in around if name not in old or not _inside(at, *old[name])]
-    return all(not_wrong(model, captured, resized(wider, {name: at}), {name: at}) for name, at in around)
+    return all(not_wrong(model, captured, _inputs_at(wider, {name: at}), {name: at}) for name, at in around)
 
 
 def _copy_of(captured: Captured) -> Captured:
@@ -212,11 +228,11 @@ def _as_open(other: Captured, captured: Captured) -> bool:
     return other.program.replaced_sizes() == captured.program.replaced_sizes()
 
 
-def _pinned(captured: Captured, sizes: dict[str, int]) -> bool:
+def _pinned(captured: Captured, sizes: Sizes) -> bool:
     return not sizes.keys().isdisjoint(captured.program.replacements())
 
 
-def _further(wider: Captured, sizes: dict[str, int]) -> dict[str, int]:
+def _further(wider: Captured, sizes: Sizes) -> Sizes:
     """For a range that opens upwards a second size: the first may be the last that is served."""
     further = {}
     for dim in wider.program.dims():
@@ -226,13 +242,13 @@ def _further(wider: Captured, sizes: dict[str, int]) -> dict[str, int]:
     return further
 
 
-def _serves(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], further: dict[str, int]) -> bool:
-    if not right_at(model, captured, inputs, sizes):
+def _serves(model: Any, graph: Captured, inputs: Flat, sizes: Sizes, further: tuple[Sizes, Flat]) -> bool:
+    if not right_at(model, graph, inputs, sizes):
         return False
-    return not further or right_at(model, captured, resized(captured, further), sizes | further)
+    return not further[0] or right_at(model, graph, further[1], sizes | further[0])
 
 
-def _right_where_others_grow(model: Any, other: Captured, captured: Captured, sizes: dict[str, int]) -> bool:
+def _right_where_others_grow(model: Any, other: Captured, captured: Captured, sizes: Sizes) -> bool:
     """A table that a long text made anew is long enough for this text alone: not with a past before it. So the graph
     from the other side has to be right with the other sizes larger, too, as far as the model itself runs."""
     dims = [dim for dim in captured.program.dims() if not dim["from_data"] and dim["name"] not in sizes]

@@ -19,7 +19,6 @@ from ..base.core import (
     leave_module,
     read_number,
     sym_constant,
-    sym_hint,
     sym_is_ours,
     sym_reads_data,
     sym_round,
@@ -27,6 +26,7 @@ from ..base.core import (
 )
 from .replaced_attributes import Replacements
 from .rolled import Lengths, attention, cat, is_rolling, iterate, nonzero, split
+from .shown_symbols import noted_strides, show
 from .substitutes import note_use
 
 
@@ -142,12 +142,12 @@ def _shows_data(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _symbol_hash(original: Callable[..., Any]) -> Callable[..., Any]:
     """That of the number, so that a dict of plain numbers is found; the comparison that follows is the guard. Where
-    nothing is found there is none: a number from data is pinned."""
+    nothing is found there is none: a number from data is pinned, and that a size was looked up is noted."""
 
     def __hash__(self: Any) -> int:
         if not sym_is_ours(self.node):
             return original(self)
-        value = sym_hint(self.node)
+        value = show(self)
         if sym_reads_data(self.node):
             bool(self == value)
         return hash(value)
@@ -158,8 +158,8 @@ def _symbol_hash(original: Callable[..., Any]) -> Callable[..., Any]:
 def _symbol_text(original: Callable[..., Any]) -> Callable[..., Any]:
     """The digits, not the name of the symbol. Nothing is pinned: models write messages of checks that hold."""
 
-    def text(self: Any) -> str:
-        return str(sym_hint(self.node)) if sym_is_ours(self.node) else original(self)
+    def text(self: Any, *form: str) -> str:
+        return format(show(self), *form) if sym_is_ours(self.node) else original(self, *form)
 
     return text
 
@@ -308,6 +308,8 @@ _REPLACEMENTS = Replacements(
         (torch.Tensor, "tolist", _tolist),
         (torch.Tensor, "numpy", _reads_data),
         (torch.Tensor, "__array__", _reads_data),
+        (torch.Tensor, "is_contiguous", noted_strides),
+        (torch.Tensor, "stride", noted_strides),
         (torch.Tensor, "__repr__", _shows_data),
         (torch.Tensor, "__format__", _shows_data),
         (torch._C._SymNode, "maybe_as_int", _plain_value),
@@ -320,6 +322,8 @@ _REPLACEMENTS = Replacements(
         (torch.SymFloat, "__hash__", _symbol_hash),
         (torch.SymInt, "__repr__", _symbol_text),
         (torch.SymFloat, "__repr__", _symbol_text),
+        (torch.SymInt, "__format__", _symbol_text),
+        (torch.SymFloat, "__format__", _symbol_text),
         (torch.SymInt, "__int__", _noted("int")),
         (torch.SymInt, "__index__", _noted("range", "np")),
         (torch.SymFloat, "__int__", _noted("int")),

@@ -19,7 +19,10 @@ def register(model: Any, weights: LazyWeights) -> None:
 
 
 def of(model: Any) -> LazyWeights | None:
-    return _weights.get(model)
+    try:
+        return _weights.get(model)
+    except TypeError:  # a callable that cannot be referred to weakly is no model of ours
+        return None
 
 
 def unregister(model: Any) -> None:
@@ -30,10 +33,7 @@ def may_be_read(model: Any, error: Exception, *, trial: bool) -> bool:
     """To be called before a capture that computes everything, with what made it necessary: the values are there then.
 
     In a trial at another size the model may fail for good: then its weights are not read to see it fail again."""
-    try:
-        weights = _weights.get(model)
-    except TypeError:  # a callable that cannot be referred to weakly is no model of ours
-        return True
+    weights = of(model)
     if weights is None:
         return True
     if trial and getattr(error, "code", "") != "E0206":

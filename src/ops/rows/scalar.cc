@@ -20,6 +20,7 @@ constexpr std::array kScalarOps{
           .schema = "(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
                     "atol=1e-08, bool equal_nan=False) -> bool",
           .infer = read_truth,
+          .handling = Handling::all_close,
           .onnx = custom(onnx::allclose),
           .executorch = custom(executorch::allclose),
           .samples = "f32[a, b], f32[b]; f64[a], f64[a], 0.5"},

@@ -16,6 +16,7 @@ enum class Handling : std::uint8_t {
   read_number,   // item
   read_truth,    // is_nonzero
   equal,         // equal: a question about data with a bool for an answer
+  all_close,     // allclose: likewise
   copy,          // copy_: the contents become those of another tensor
   size,          // size.int
   reshape_self,  // unsqueeze_, transpose_: the metadata changes in place
