@@ -82,7 +82,7 @@ def _ranges(captured: Captured) -> dict[str, tuple[int, int | None]]:
 def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> Captured:
     """Without a condition that narrows no range (`seq % 16 == 0`, and a branch without padding), if one graph is right
     where it holds and where it does not."""
-    other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
+    other = _capture_of(model, resized(captured, {name: size}), axes, Trial.KEPT)
     if other is None or _pinned(other, {name: size}) or not captured.program.data_decide_alike(other.program):
         return captured
     graphs = ((captured, other.inputs), (other, captured.inputs))
@@ -130,12 +130,12 @@ def _inside(size: int, low: int, high: int | None) -> bool:
 
 
 def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: Sizes) -> Captured:
-    other = _capture_at(model, captured, axes, narrowed, Trial.COMPARED)
+    other = _capture_of(model, _inputs_at(captured, narrowed), axes, Trial.COMPARED)
     same = other is not None and not _pinned(other, narrowed) and captured.program.same_as(other.program)
     if other is not None and same and captured.program.widen(other.program, list(narrowed), captured.program):
         return captured
     for name, size in narrowed.items():
-        other = _capture_at(model, captured, axes, {name: size}, Trial.KEPT)
+        other = _capture_of(model, _inputs_at(captured, {name: size}), axes, Trial.KEPT)
         captured = _decided(model, captured, other, {name: size})
     return captured
 
@@ -167,12 +167,13 @@ def _inputs_at(captured: Captured, sizes: Sizes) -> Flat:
         for other in set().union(*(symbols for symbols in tied if name in symbols))
         if hints.get(other) == hints.get(name)
     }
-    return resized(captured, along | sizes)
+    possible = all(size >= 0 for shape in captured.program.input_sizes(along | sizes) for size in shape)
+    return resized(captured, along | sizes if possible else sizes)
 
 
-def _capture_at(model: Any, captured: Captured, axes: Axes, sizes: Sizes, trial: Trial) -> Captured | None:
+def _capture_of(model: Any, inputs: Flat, axes: Axes, trial: Trial) -> Captured | None:
     try:
-        return capture_once(model, _inputs_at(captured, sizes), axes, trial=trial)
+        return capture_once(model, inputs, axes, trial=trial)
     except Exception:  # the model itself does not run at this size: the guard is real
         return None
 
@@ -184,7 +185,7 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: Size
     if not wider.program.widen(other.program, list(sizes), captured.program):
         return captured
     further = _further(wider, sizes)
-    far = further, _inputs_at(captured, further)
+    far = (further, captured)
     # Where the model settled for one size, the graphs were compared there, and a range that opens upwards has others.
     same = captured.program.same_as(other.program) and not (further and _pinned(other, sizes))
     if not same and not captured.program.data_decide_alike(other.program):
@@ -242,10 +243,12 @@ def _further(wider: Captured, sizes: Sizes) -> Sizes:
     return further
 
 
-def _serves(model: Any, graph: Captured, inputs: Flat, sizes: Sizes, further: tuple[Sizes, Flat]) -> bool:
+def _serves(model: Any, graph: Captured, inputs: Flat, sizes: Sizes, far: tuple[Sizes, Captured]) -> bool:
+    """At the size that was tried and, where there is one, at a size far beyond it of the capture that is widened."""
     if not right_at(model, graph, inputs, sizes):
         return False
-    return not further[0] or right_at(model, graph, further[1], sizes | further[0])
+    further, captured = far
+    return not further or right_at(model, graph, _inputs_at(captured, further), sizes | further)
 
 
 def _right_where_others_grow(model: Any, other: Captured, captured: Captured, sizes: Sizes) -> bool:
