@@ -224,7 +224,8 @@ std::vector<OpenCondition> open_conditions(Validity program, const Dims& capture
   std::vector<OpenCondition> open;
   const auto add = [&](const Guard& met, const Bindings& asked_at) {
     Guard guard = met;
-    guard.condition = capture.simplify(met.condition);
+    // Not simplified: `min(n, 2) == 2` is true by the bounds of the capture, which may be gone.
+    guard.condition = substitute(met.condition, capture.replacements());
     if (own.decide(guard.condition) || contains(program.guards, guard.condition)) return;
     if (is_about_sizes(guard.condition, program.dims)) {
       if (contains(tried, !guard.condition) || contains(tried, !met.condition)) return;

@@ -135,6 +135,19 @@ def test_a_size_in_a_text_has_its_digits() -> None:
     assert not right_or_refused(digits_of_a_size, captured, torch.randn(12, 7))
 
 
+def pieces_of_windows(ids: torch.Tensor) -> torch.Tensor:
+    windows = ids.unfold(0, min(ids.shape[0], 2), 2)
+    torch.cat([piece.flip(0) for piece in windows.split(2)])
+    return torch.zeros_like(windows.select(1, 0))
+
+
+def test_a_condition_that_followed_from_a_bound_is_a_limit_where_the_bound_is_gone() -> None:
+    captured = modelport.capture(pieces_of_windows, (torch.randint(0, 9, (12,)),), dynamic=True)
+    program = modelport.OnnxProgram(captured, modelport.OnnxConfig(), 23)
+    with pytest.raises(modelport.ExportError, match="E0304"):
+        program(ids=torch.randint(0, 9, (1,)))
+
+
 # --- conditions between sizes ---------------------------------------------------------------------------------------
 
 
