@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import transformers as t
+from tiny_models import tiny
 from transformers import masking_utils
 
 import modelport
@@ -83,9 +84,7 @@ def test_private_names_of_transformers_are_used_in_one_file_and_its_exporters_no
 
 def test_weights_that_a_checkpoint_lacks_get_their_values() -> None:
     with torch.device("meta"):
-        model = t.BertModel(
-            t.BertConfig(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2)
-        )
+        model = tiny("bert")
     transformers_private.make_missing(model, set(model.state_dict()))
     assert not any(tensor.is_meta for tensor in model.state_dict().values())
     assert model.embeddings.LayerNorm.weight.eq(1).all()
@@ -97,8 +96,7 @@ def test_the_classes_of_an_auto_class_are_those_of_the_configuration() -> None:
 
 
 def test_weights_that_stay_in_float32_are_planned_so() -> None:
-    model = t.T5ForConditionalGeneration(t.T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9))
-    plan = transformers_private.dtype_plan(model, torch.float16)
+    plan = transformers_private.dtype_plan(tiny("t5"), torch.float16)
     assert torch.float32 in plan.values()
 
 
@@ -211,8 +209,7 @@ def test_a_linear_recurrence_is_that_of_transformers(with_state: bool) -> None:
 
 
 def test_a_scan_leaves_the_length_of_the_text_open() -> None:
-    config = t.MambaConfig(vocab_size=64, hidden_size=16, state_size=4, num_hidden_layers=1, time_step_rank=2)
-    model = t.MambaForCausalLM(config).eval()
+    model = tiny("mamba")
     captured = modelport.capture(model, {"input_ids": torch.randint(0, 64, (2, 6))}, dynamic=True)
     captured.check(model, {"input_ids": torch.randint(0, 64, (2, 11))})
 
