@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-faults bench-capture bench-onnx bench-generate bench-quantize bench-build fuzz fuzz-models tidy \
+.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-faults bench-capture bench-onnx bench-generate bench-quantize bench-build fuzz fuzz-models tidy tidy-changed \
   support clean setup
 
 help:
@@ -31,12 +31,14 @@ help:
 	@echo "make demo           set up, build, run examples/demo.py"
 	@echo "make build          set up, build the extension into $(VENV)"
 	@echo "make check          the checks without tests: rooms, sizes, ruff, mypy, clang-format"
-	@echo "make lint           make check and clang-tidy (needs clang-tidy)"
+	@echo "make lint           make check and clang-tidy on every file"
+	@echo "make tidy-changed   clang-tidy on the files that differ from main"
 	@echo "make format         rewrite the sources in the house format"
 	@echo "make test-cpp       C++ tests of the torch-free rooms, under sanitizers"
 	@echo "make test-torch     C++ tests of the rooms that need libtorch"
 	@echo "make test-python    pytest; one test: make test-python PYTEST_ARGS='-k name'"
 	@echo "make test-clients   what we write in onnxruntime-genai, transformers.js and a browser"
+	@echo "make test-imports   the files of every model of the zoo with quick imports and without, byte for byte"
 	@echo "make test-faults    exports that are killed, meet full disks or each other: OUT is the old artifact or the new one"
 	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
 	@echo "make fuzz-models    PROGRAMS random small models: every way to run them against eager, inside limits and outside"
@@ -102,7 +104,7 @@ build-torch: build
 # Each step says when it was done, and the end of a test run says where the minutes went.
 done = @mkdir -p build && echo "$$(date +%s) $(1)" >> build/steps.txt
 
-test: start check test-cpp test-torch test-every-python
+test: start check tidy-changed test-cpp test-torch test-every-python
 	@$(PY) tools/show_minutes.py build/steps.txt
 	@echo "all checks and tests passed"
 
@@ -118,6 +120,11 @@ check: setup
 	mypy -p modelport
 	clang-format --dry-run -Werror $(CPP_FILES)
 	$(call done,checks)
+
+# All files take minutes (make tidy); a change takes seconds.
+tidy-changed: setup
+	$(PY) tools/tidy_changed.py
+	$(call done,clang-tidy of what changed)
 
 test-cpp: build-cpp
 	ctest --preset dev
@@ -141,6 +148,10 @@ test-every-python: setup build $(CLIENTS)/.packages
 
 test-faults: setup build
 	OMP_NUM_THREADS=1 $(PY) tests/faults.py $(FAULTS_ARGS)
+
+# What is exported, byte for byte, with quick imports and without: minutes, so that `make test` has a sample of it.
+test-imports: setup build
+	$(PY) tests/quick_imports/zoo_files.py --jobs $(JOBS)
 
 test-clients: setup build $(CLIENTS)/.packages
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) tests/clients

@@ -15,32 +15,28 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
-import transformers
 from faults_compare import NOTE, Found, state_at
 from safetensors.torch import load_file, save_file
+from tiny_models import tiny
 
 from modelport import _artifact
 from modelport.artifacts.staging import Staging
 from modelport.cli import main
 
-_SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
 _TOKENS = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
 DISK = 400  # kB of the small disk; an artifact takes some 150
 
 
 def _bert() -> Any:
-    return transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=300, **_SMALL))
+    return tiny("bert for masked words", vocab_size=300, num_hidden_layers=1)
 
 
 def _llama() -> Any:
-    sizes = {"vocab_size": 300, "num_key_value_heads": 2, "max_position_embeddings": 128, **_SMALL, **_TOKENS}
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes))
+    return tiny("llama", vocab_size=300, num_hidden_layers=1, max_position_embeddings=128, **_TOKENS)
 
 
 def _t5() -> Any:
-    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 1, "num_heads": 4, "decoder_start_token_id": 0}
-    return transformers.T5ForConditionalGeneration(transformers.T5Config(vocab_size=300, **sizes, **_TOKENS))
+    return tiny("t5", vocab_size=300, num_layers=1, **_TOKENS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,8 +74,7 @@ class Ground:
         self._measured: dict[Target, tuple[float, int]] = {}
 
     def _save(self, kind: str, maker: Callable[[], Any]) -> None:
-        torch.manual_seed(0)
-        maker().eval().save_pretrained(self._models / f"{kind}-a")
+        maker().save_pretrained(self._models / f"{kind}-a")
         shutil.copytree(self._models / f"{kind}-a", self._models / f"{kind}-b")
         file = self._models / f"{kind}-b" / "model.safetensors"
         save_file({name: weight + 1 for name, weight in load_file(file).items()}, file, {"format": "pt"})

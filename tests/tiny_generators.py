@@ -3,56 +3,32 @@
 from __future__ import annotations
 
 import copy
+import functools
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers as t
+from tiny_models import SMALL, VOCABULARY, lively, tiny
 from transformers.modeling_outputs import BaseModelOutput
 
 from modelport import OnnxConfig, OnnxExporter
 
-VOCABULARY = 100
 _TOKENS = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
-_SMALL = {
-    "vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "intermediate_size": 64, "max_position_embeddings": 128, **_TOKENS,
-}  # fmt: skip
-_WHISPER_SIZES = {"layers": 2, "attention_heads": 4, "ffn_dim": 64}
-_WINDOWS = {"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]}
+_TEXT = {"max_position_embeddings": 128, **_TOKENS}
 
 DECODERS: dict[str, Any] = {
-    "llama": lambda: t.LlamaForCausalLM(t.LlamaConfig(**_SMALL)),
-    "qwen3": lambda: t.Qwen3ForCausalLM(t.Qwen3Config(**_SMALL, head_dim=8)),
-    "gpt2": lambda: t.GPT2LMHeadModel(
-        t.GPT2Config(vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=128, **_TOKENS)
-    ),
-    "gemma3": lambda: t.Gemma3ForCausalLM(t.Gemma3TextConfig(**_SMALL, head_dim=8, **_WINDOWS)),
-    "mixtral": lambda: t.MixtralForCausalLM(t.MixtralConfig(**_SMALL, num_local_experts=4)),
+    **{name: functools.partial(tiny, name, **_TEXT) for name in ("llama", "qwen3", "gemma3", "mixtral")},
+    "gpt2": functools.partial(tiny, "gpt2", n_positions=128, **_TOKENS),
 }
-
-
-def t5() -> Any:
-    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "decoder_start_token_id": 0}
-    return t.T5ForConditionalGeneration(t.T5Config(vocab_size=VOCABULARY, **sizes, **_TOKENS))
-
-
-def whisper() -> Any:
-    """Hears 60 frames of 8 numbers."""
-    layers = {f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in _WHISPER_SIZES.items()}
-    config = t.WhisperConfig(
-        vocab_size=VOCABULARY, d_model=32, num_mel_bins=8, max_source_positions=30, max_target_positions=64,
-        decoder_start_token_id=2, suppress_tokens=None, begin_suppress_tokens=None, **layers, **_TOKENS,
-    )  # fmt: skip
-    return t.WhisperForConditionalGeneration(config)
+t5 = functools.partial(tiny, "t5", **_TOKENS)
+whisper = functools.partial(tiny, "whisper", **_TOKENS)  # hears 60 frames of 8 numbers
 
 
 def llava() -> Any:
-    vision = t.CLIPVisionConfig(
-        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, image_size=16, patch_size=8
-    )
+    vision = t.CLIPVisionConfig(image_size=16, patch_size=8, **SMALL)
     config = t.LlavaConfig(
-        vision_config=vision, text_config=t.LlamaConfig(**_SMALL), image_token_index=VOCABULARY - 1,
+        vision_config=vision, text_config=DECODERS["llama"]().config, image_token_index=VOCABULARY - 1,
         image_seq_length=4, vision_feature_layer=-1,
     )  # fmt: skip
     model = t.LlavaForConditionalGeneration(config)
@@ -64,10 +40,7 @@ def made(maker: Any) -> Any:
     """The model of a maker, with weights large enough that its tokens change from step to step."""
     torch.manual_seed(0)
     model = maker().eval()
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.dim() > 1:
-                weight.mul_(5)
+    lively(model)
     model.config.architectures = [type(model).__name__]
     return model
 

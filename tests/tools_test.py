@@ -10,6 +10,7 @@ from pathlib import Path
 import check_rooms
 import check_size
 import pytest
+import tidy_changed
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -297,3 +298,26 @@ def test_a_build_shows_how_far_it_is_and_all_of_it_when_it_fails(tmp_path: Path)
     assert bad.returncode == 3
     assert "a.cc: error" in bad.stdout and str(tmp_path / "log.txt") in bad.stdout
     assert (tmp_path / "log.txt").read_text().startswith("noise")
+
+
+def test_clang_tidy_looks_at_the_lines_that_a_change_added() -> None:
+    diff = """diff --git a/src/a.cc b/src/a.cc
+--- a/src/a.cc
++++ b/src/a.cc
+@@ -3 +3,2 @@ int f() {
+-  old();
++  one();
++  two();
+@@ -9,2 +10,0 @@ int f() {
+-  gone();
+-  gone();
+--- a/src/b.h
++++ b/src/b.h
+@@ -0,0 +7 @@
++int g();
+--- a/src/c.cc
++++ b/src/c.cc
+@@ -1 +0,0 @@
+-gone
+"""
+    assert tidy_changed.changed_lines(diff) == {"src/a.cc": [[3, 4]], "src/b.h": [[7, 7]]}

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "capture/recorder.h"
+#include "capture/recurrences.h"
 
 namespace modelport::capture {
 
@@ -88,4 +89,13 @@ Resumed::~Resumed() { c10::impl::tls_set_dispatch_key_included(kMode, mode_); }
 
 TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&modelport::capture::on_operator>());
+}
+
+// Composite, so that what a gradient of them is need not be said.
+TORCH_LIBRARY_FRAGMENT(modelport, library) {
+  using namespace modelport::capture;
+  library.def("linear_recurrence(Tensor decay, Tensor input, Tensor? state, int dim) -> Tensor",
+              &linear_recurrence);
+  library.def("maximum_recurrence(Tensor decay, Tensor input, Tensor? state, int dim) -> Tensor",
+              &maximum_recurrence);
 }

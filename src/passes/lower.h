@@ -22,7 +22,14 @@ struct ExecutorchTarget {
   ops::executorch::Storing storing = {};
 };
 
-using Target = std::variant<OnnxTarget, ExecutorchTarget>;
+/// Nodes as they are; the operators that torch does not know are taken apart.
+struct Pt2Target {};
+
+using Target = std::variant<OnnxTarget, ExecutorchTarget, Pt2Target>;
+
+struct Contract;
+/// What lower_to() gives for the target (passes/contract.h).
+const Contract& contract_of(const Target& target);
 
 /// Inputs, weights and outputs keep their names and types. Throws ExportError with every operator
 /// that has no rule.

@@ -28,24 +28,26 @@ constexpr std::array kAfter{
     Pass{"drop_unused", "leave nothing that the writer would have to explain", drop_unused},
 };
 
+constexpr Pipeline kPipeline{.before = kBefore, .after = kAfter, .contract = kOnnxContract};
+
 }  // namespace
 
-std::span<const Pass> before_lowering() { return kBefore; }
-std::span<const Pass> after_lowering() { return kAfter; }
+const Pipeline& onnx_pipeline() { return kPipeline; }
 
 ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings) {
   ir::Graph source = graph;
   if (settings.optimize) {
-    for (const Pass& pass : kBefore) pass.run(source);
+    for (const Pass& pass : kPipeline.before) pass.run(source);
   }
   ir::Graph lowered = lower_to(OnnxTarget{.opset = settings.opset}, source);
   if (settings.keep_weights) use_gemm_for_all_weights(lowered);
   if (settings.optimize) {
-    for (const Pass& pass : kAfter) {
+    for (const Pass& pass : kPipeline.after) {
       if (settings.opset >= pass.since_opset) pass.run(lowered);
     }
   }
   if (settings.limits_in_graph) put_limits_into_graph(lowered, settings.opset);
+  hold(lowered, kPipeline.contract);
   return lowered;
 }
 

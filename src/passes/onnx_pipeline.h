@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ir/graph.h"
+#include "passes/contract.h"
 
 namespace modelport::passes {
 
@@ -15,10 +16,12 @@ struct Pass {
   int since_opset = 0;  // what it emits came with this opset
 };
 
-/// On the captured graph, before its operators are lowered.
-std::span<const Pass> before_lowering();
-/// On the graph of ONNX operators.
-std::span<const Pass> after_lowering();
+struct Pipeline {
+  std::span<const Pass> before;  // on the captured graph, before its operators are lowered
+  std::span<const Pass> after;   // on the graph of ONNX operators
+  const Contract& contract;      // what a graph is after each of these, and at the end
+};
+const Pipeline& onnx_pipeline();
 
 struct OnnxSettings {
   int opset = 23;

@@ -218,8 +218,8 @@ TEST_CASE("a product of no rows keeps its other sizes") {
 }
 
 TEST_CASE("every pass says why it runs") {
-  for (const auto pipeline : {before_lowering(), after_lowering()}) {
-    for (const Pass& pass : pipeline) {
+  for (const auto passes : {onnx_pipeline().before, onnx_pipeline().after}) {
+    for (const Pass& pass : passes) {
       CHECK(!pass.name.empty());
       CHECK(pass.why.size() > 20);
     }
@@ -243,18 +243,32 @@ TEST_CASE("a fusion says where it was applied") {
 
 TEST_CASE("the program is a right one after each pass of the pipeline") {
   ir::Graph graph = ir::parse_graph(std::string(kNorm));
-  for (const Pass& pass : before_lowering()) {
+  for (const Pass& pass : onnx_pipeline().before) {
     CAPTURE(pass.name);
     pass.run(graph);
     CHECK_NOTHROW(ir::verify(graph));
   }
   graph = lower_to(OnnxTarget{}, graph);
   CHECK_NOTHROW(ir::verify(graph));
-  for (const Pass& pass : after_lowering()) {
+  for (const Pass& pass : onnx_pipeline().after) {
     CAPTURE(pass.name);
     pass.run(graph);
     CHECK_NOTHROW(ir::verify(graph));
+    CHECK(violations(graph, onnx_pipeline().contract).empty());
   }
+}
+
+TEST_CASE("a contract names every operator and value that is not the target's") {
+  const ir::Graph graph = ir::parse_graph(
+      "graph g(%x: c64[n], %y: f32[n])\n  where n in 1.. = 2\n{\n"
+      "  %1 = aten.relu(self=%y) : f32[n]\n"
+      "  %2 = onnx.Slice(inputs=[%1], axis=n) : f32[n]\n"
+      "  %3 = modelport.linear_recurrence(decay=%1, input=%2, dim=0) : f32[n]\n"
+      "  return y = %3\n}\n");
+  CHECK(violations(graph, kOnnxContract).all().size() == 4);
+  CHECK(violations(graph, kExecutorchContract).all().size() == 3);
+  CHECK(violations(graph, kPt2Contract).all().size() == 2);
+  CHECK_THROWS_AS(hold(graph, kPt2Contract), InternalError);
 }
 
 }  // namespace modelport::passes

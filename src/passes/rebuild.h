@@ -22,12 +22,12 @@ class Rebuild {
   ir::ValueId ints(const std::vector<std::int64_t>& numbers);
   void replace(ir::ValueId old, ir::ValueId by) { value_of_[old.index] = by; }
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
+  ir::Arg translated(const ir::Arg& arg) const;
+  ir::Graph& graph() { return graph_; }
   /// The new graph; outputs, state and assumptions are those of the old one.
   ir::Graph finish() &&;
 
  private:
-  ir::Arg translated(const ir::Arg& arg) const;
-
   const ir::Graph& source_;
   ir::Graph graph_;
   std::vector<ir::ValueId> value_of_;

@@ -21,6 +21,7 @@ import pytest
 import tiny_generators
 import torch
 import transformers
+from tiny_models import tiny
 
 import modelport
 
@@ -45,10 +46,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, Any], Path]:
     """A model that takes and gives a cache, its inputs and its file."""
-    torch.manual_seed(0)
-    small = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-    config = transformers.Qwen3Config(vocab_size=32, num_key_value_heads=1, head_dim=8, **small)
-    model = transformers.Qwen3ForCausalLM(config).eval()
+    model = tiny("qwen3")
     ids = torch.arange(6).view(1, 6)
     with torch.no_grad():
         cache = model(input_ids=ids[:, :4], use_cache=True).past_key_values

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from tiny_models import tiny
 
 import modelport
 from modelport.artifacts.pte import read_program
@@ -35,31 +36,12 @@ def test_xnnpack_agrees_with_pytorch_on_every_sample(parity: Parity, op: str) ->
 
 
 def qwen3(**config: Any) -> Any:
-    torch.manual_seed(0)
-    sizes = {
-        "hidden_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 16,
-        "intermediate_size": 128,
-        "vocab_size": 256,
-        "max_position_embeddings": 128,
-    }
-    return transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**sizes | config)).eval()
+    sizes = {"hidden_size": 64, "head_dim": 16, "intermediate_size": 128, "vocab_size": 256}
+    return tiny("qwen3", **{**sizes, "max_position_embeddings": 128, **config})
 
 
 def bert() -> Any:
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=64,
-        vocab_size=99,
-        max_position_embeddings=64,
-    )
-    return transformers.BertModel(config).eval()
+    return tiny("bert", max_position_embeddings=64)
 
 
 def tokens(batch: int, length: int) -> dict[str, Any]:
@@ -131,11 +113,7 @@ def test_a_query_that_sees_nothing_gets_what_the_model_gives() -> None:
 
 
 def test_a_vision_transformer_takes_any_batch(tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    config = transformers.ViTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=16, patch_size=4
-    )
-    model = transformers.ViTForImageClassification(config).eval()
+    model = tiny("vit", image_size=16, patch_size=4)
     program = exported(model, images(2, 16), dynamic_shapes={"pixel_values": {0: "batch"}})
     for batch in (2, 1, 5):
         assert off_by(program, model, images(batch, 16)) < 1e-5

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
-import transformers as t
+from tiny_models import tiny
 
 import modelport
-
-SMALL = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-ORDINARY: dict[str, Callable[[], Any]] = {
-    "llama": lambda: t.LlamaForCausalLM(t.LlamaConfig(**SMALL, num_key_value_heads=2)),
-    "bert": lambda: t.BertModel(t.BertConfig(**SMALL)),
-}
 
 
 def names_of(captured: modelport.Captured) -> list[str]:
     return [attempt.name for attempt in captured.attempts]
 
 
-@pytest.mark.parametrize("name", ORDINARY)
+@pytest.mark.parametrize("name", ["llama", "bert"])
 def test_an_ordinary_model_runs_at_most_three_times(name: str) -> None:
-    model = ORDINARY[name]().eval()
+    model = tiny(name)
     runs: list[int] = []
     model.register_forward_pre_hook(lambda *_: runs.append(1))
     inputs = {"input_ids": torch.randint(0, 64, (2, 5)), "attention_mask": torch.ones(2, 5, dtype=torch.int64)}

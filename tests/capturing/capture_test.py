@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from tiny_models import tiny
 
 import modelport
 
@@ -264,12 +265,7 @@ def test_check_passes_where_values_agree_and_names_the_first_node_where_they_par
 
 
 def test_a_model_output_and_a_cache_come_back_as_the_model_gives_them() -> None:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = LlamaConfig(
-        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, vocab_size=99
-    )
-    model = LlamaForCausalLM(config).eval()
+    model = tiny("llama")
     captured = modelport.capture(model, {"input_ids": torch.randint(0, 99, (3, 7))}, dynamic=True)
     ids = torch.randint(0, 99, (2, 5))
     with torch.no_grad():

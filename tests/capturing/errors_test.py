@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from tiny_models import tiny
 from zoo import ROWS
 
 import modelport
@@ -16,15 +16,7 @@ import modelport
 
 @pytest.fixture(scope="module")
 def bert() -> Any:
-    config = BertConfig(
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        vocab_size=99,
-        max_position_embeddings=64,
-    )
-    return BertModel(config).eval()
+    return tiny("bert", max_position_embeddings=64)
 
 
 def ids() -> torch.Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from tiny_models import tiny
 from zoo import ROWS
 
 import modelport
@@ -192,12 +193,9 @@ def test_exports_of_one_model_with_different_flags_come_one_after_the_other() ->
 
 
 def test_folders_captured_in_several_threads_keep_their_dtypes_and_leave_the_default_one(tmp_path: Path) -> None:
-    config = transformers.BertConfig(
-        vocab_size=99, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24
-    )
     dtypes = {"single": torch.float32, "brain": torch.bfloat16, "half": torch.float16}
     for name, dtype in dtypes.items():
-        transformers.BertModel(config).to(dtype).save_pretrained(tmp_path / name)
+        tiny("bert", num_hidden_layers=1).to(dtype).save_pretrained(tmp_path / name)
     inputs = {"input_ids": torch.randint(0, 99, (2, 7))}
     alone = {name: str(modelport.capture(tmp_path / name, inputs, dynamic=True)) for name in dtypes}
     before = everything_of([torch, torch.nn.init, torch.nn.functional, transformers.PreTrainedModel])

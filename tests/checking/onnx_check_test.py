@@ -13,6 +13,7 @@ import onnx
 import pytest
 import tiny_checkpoints
 import torch
+from tiny_models import tiny
 from zoo import ROWS
 
 import modelport
@@ -22,7 +23,7 @@ from modelport.inputs import example_inputs
 
 def exported(name: str, folder: Path, **settings: Any) -> tuple[Any, dict[str, Any], Path]:
     torch.manual_seed(0)
-    model = tiny_checkpoints.MAKERS[name]().eval()
+    model = tiny_checkpoints.MAKERS[name]()
     with torch.no_grad():
         for weight in model.parameters():  # fresh models have biases of zero, and hardly any effect of a layer
             weight.add_(0.2 * torch.randn_like(weight))
@@ -45,7 +46,7 @@ def test_an_artifact_is_compared_at_four_sizes(name: str, tmp_path: Path) -> Non
 
 def test_a_program_is_compared_without_a_file_of_its_own(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    model = tiny_checkpoints.bert().eval()
+    model = tiny("bert for masked words")
     inputs = example_inputs(model)
     names = {"input_ids": "tokens", "logits": "scores"}
     program = modelport.OnnxExporter().export(model, dict(inputs), modelport.OnnxConfig(dynamic=True, names=names))
@@ -143,9 +144,7 @@ def test_a_folder_that_takes_a_past_is_compared_by_what_it_generates(name: str, 
 
 
 def test_sizes_outside_the_ranges_of_the_file_are_skipped_with_a_note(tmp_path: Path) -> None:
-    from transformers import BertConfig, BertModel
-
-    model = BertModel(BertConfig(vocab_size=100, max_position_embeddings=12, **tiny_checkpoints.SMALL)).eval()
+    model = tiny("bert", max_position_embeddings=12)
     program = modelport.OnnxExporter().export(model, dict(example_inputs(model)), modelport.OnnxConfig(dynamic=True))
     report = modelport.check(program, model)
     assert report.ok
@@ -161,9 +160,7 @@ def _ids(batch: int, length: int) -> dict[str, torch.Tensor]:
 
 
 def test_a_range_of_the_file_is_respected(tmp_path: Path) -> None:
-    from transformers import BertConfig, BertModel
-
-    model = BertModel(BertConfig(vocab_size=100, max_position_embeddings=12, **tiny_checkpoints.SMALL)).eval()
+    model = tiny("bert", max_position_embeddings=12)
     program = modelport.OnnxExporter().export(model, _ids(2, 7), modelport.OnnxConfig(dynamic=True))
     report = modelport.check(program, model, [_ids(2, 7), _ids(1, 12), _ids(1, 13)])
     assert report.ok and len({row.size for row in report.rows}) == 2

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import tiny_checkpoints
 import torch
-from transformers import PreTrainedModel, T5Config, T5ForConditionalGeneration
+from tiny_models import tiny
+from transformers import PreTrainedModel
 
 import modelport
 from modelport.artifacts.artifact import Artifact
@@ -22,8 +23,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("generative")
     for name, make in tiny_checkpoints.MAKERS.items():
         make().save_pretrained(folder / name)
-    config = T5Config(vocab_size=61, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4, decoder_start_token_id=0)
-    T5ForConditionalGeneration(config).save_pretrained(folder / "t5")
+    tiny("t5", num_layers=1).save_pretrained(folder / "t5")
     return folder
 
 
@@ -128,7 +128,7 @@ def test_linked_weights_go_with_a_cache_and_nothing_is_copied(
     shards: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.manual_seed(0)
-    model = tiny_checkpoints.llama().eval()
+    model = tiny("llama")
     size = sum(p.nbytes for p in model.parameters())
     model.save_pretrained(tmp_path / "llama", max_shard_size=size if shards == 1 else size // 2)
     assert len(list((tmp_path / "llama").glob("*.safetensors"))) == shards

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers as t
+from tiny_models import tiny
 
 import modelport
 from modelport.artifacts.pte import read_program
@@ -16,16 +17,7 @@ from modelport.cli import main
 
 pytest.importorskip("executorch")
 
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
 LAYERS = {"layers": 1, "attention_heads": 4, "ffn_dim": 48}
-
-
-def bert() -> Any:
-    return t.BertForMaskedLM(t.BertConfig(vocab_size=99, max_position_embeddings=64, **SMALL))
-
-
-def vit() -> Any:
-    return t.ViTForImageClassification(t.ViTConfig(image_size=32, patch_size=8, **SMALL))
 
 
 def detr() -> Any:
@@ -40,8 +32,12 @@ def detr() -> Any:
 
 
 TASKS: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
-    "fill-mask": (bert, ["--max_seq_len", "24"], {"input_ids": [1, 24], "attention_mask": [1, 24]}),
-    "image-classification": (vit, ["--dtype", "float16"], {"pixel_values": [1, 3, 32, 32]}),
+    "fill-mask": (
+        lambda: tiny("bert for masked words", max_position_embeddings=64),
+        ["--max_seq_len", "24"],
+        {"input_ids": [1, 24], "attention_mask": [1, 24]},
+    ),
+    "image-classification": (lambda: tiny("vit"), ["--dtype", "float16"], {"pixel_values": [1, 3, 32, 32]}),
     "object-detection": (
         detr,
         ["--image_size", "48"],
@@ -71,6 +67,6 @@ def test_models_that_are_called_once_are_exported_by_their_task(task: str, tmp_p
 
 
 def test_flags_of_models_that_generate_are_refused_for_others(tmp_path: Path, capsys: Any) -> None:
-    bert().save_pretrained(tmp_path / "model")
+    tiny("bert for masked words").save_pretrained(tmp_path / "model")
     assert main(["export", "executorch", str(tmp_path / "model"), str(tmp_path / "out"), "--use_custom_sdpa"]) == 2
     assert "--use_custom_sdpa is for models that generate" in capsys.readouterr().err

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tiny_checkpoints
 import torch
 import transformers
 from PIL import Image
 from tiny_generators import DECODERS, VOCABULARY, export_decoder, llava, made, prompt, save_tokenizer, whisper
+from tiny_models import tiny
 
 from modelport import OnnxConfig, OnnxExporter
 from modelport.cli import main
@@ -185,7 +185,7 @@ def test_a_folder_that_is_no_export_is_refused_before_torch_is_imported(tmp_path
 
 
 def test_a_model_that_cannot_generate_is_refused(tmp_path: Path, capsys: Any) -> None:
-    model = tiny_checkpoints.bert().eval()
+    model = tiny("bert for masked words")
     model.config.architectures = ["BertForMaskedLM"]
     model.config.save_pretrained(tmp_path)
     OnnxExporter().export(model, prompt(2, 7), OnnxConfig(dynamic=True)).save(tmp_path / "model.onnx")

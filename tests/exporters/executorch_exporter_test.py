@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel, PreTrainedConfig, PreTrainedModel
+from tiny_models import tiny
+from transformers import PreTrainedConfig, PreTrainedModel
 
 import modelport
 from modelport.artifacts.pte import read_program
@@ -328,9 +329,7 @@ def test_a_check_finds_equal_values_and_a_changed_weight(scorer: Any) -> None:
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_bert_gives_the_values_of_the_model(dynamic: bool) -> None:
-    torch.manual_seed(0)
-    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 37}
-    model = BertModel(BertConfig(vocab_size=50, max_position_embeddings=64, **small)).eval()
+    model = tiny("bert", max_position_embeddings=64, intermediate_size=37)
     inputs = [{**ids(*size), "attention_mask": torch.ones(size, dtype=torch.int64)} for size in ((2, 7), (3, 11))]
     try:
         program = exported(model, inputs[0], dynamic=dynamic)

@@ -7,17 +7,14 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from tiny_models import tiny
 
 import modelport
 
 
 @pytest.fixture(scope="module")
 def llama() -> Any:
-    config = LlamaConfig(
-        hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, vocab_size=99
-    )
-    return LlamaForCausalLM(config).eval()
+    return tiny("llama")
 
 
 def inputs(batch: int = 3, seq: int = 7) -> dict[str, torch.Tensor]:
@@ -140,7 +137,7 @@ def test_patches_are_applied_during_the_export_and_undone() -> None:
 
 
 def test_preparation_refuses_labels_and_casts_inputs(llama: Any) -> None:
-    half = LlamaForCausalLM(llama.config).half().eval()
+    half = tiny("llama").half()
     _, prepared, flags = modelport.prepare_for_export(half, {"inputs_embeds": torch.ones(1, 2, 32), "use_cache": True})
     assert prepared["inputs_embeds"].dtype == torch.float16 and flags == {"use_cache": True}
     with pytest.raises(modelport.ExportError, match="labels"):

@@ -9,10 +9,9 @@ from typing import Any
 import onnx
 import pytest
 import torch
+from tiny_models import tiny
 from transformers import (
-    BertConfig,
     BertModel,
-    LlamaConfig,
     LlamaForCausalLM,
     SwitchTransformersConfig,
     SwitchTransformersModel,
@@ -26,23 +25,12 @@ IDS = {"input_ids": torch.randint(5, 90, (2, 7)), "attention_mask": torch.ones(2
 
 @pytest.fixture(scope="module")
 def bert() -> BertModel:
-    torch.manual_seed(0)
-    config = BertConfig(vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
-    return BertModel(config).eval()
+    return tiny("bert")
 
 
 @pytest.fixture(scope="module")
 def llama() -> LlamaForCausalLM:
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=99,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=64,
-    )
-    return LlamaForCausalLM(config).eval()
+    return tiny("llama")
 
 
 def export(model: Any, inputs: Any = None, **fields: Any) -> modelport.OnnxProgram:
@@ -166,11 +154,7 @@ def test_complex_weights_are_stored_as_pairs() -> None:
 
 
 def test_tied_weights_are_stored_once(bert: BertModel, tmp_path: Path) -> None:
-    config = LlamaConfig(
-        vocab_size=999, hidden_size=32, num_hidden_layers=1, num_attention_heads=4, intermediate_size=64
-    )
-    config.tie_word_embeddings = True
-    tied = LlamaForCausalLM(config).eval()
+    tied = tiny("llama", vocab_size=999, num_hidden_layers=1, tie_word_embeddings=True)
     export(tied).save(tmp_path / "tied.onnx", external_data=True)
     bytes_of_model = sum(p.numel() * 4 for p in tied.parameters())
     # The head is the transposed embedding, and reads it as it is stored.

@@ -14,6 +14,7 @@ import transformers as t
 import zoo
 from executorch_runner import BOS, EOS, VOCABULARY, ids_of
 from tiny_generators import made
+from tiny_models import SMALL, tiny
 
 import modelport
 from modelport import ExecutorchExporter, ExportError
@@ -93,11 +94,9 @@ def test_the_decoder_of_an_encoder_decoder_takes_what_optimum_has_it_take(tmp_pa
 
 
 def test_executorchs_own_runner_sees_a_picture_between_words(tmp_path: Path) -> None:
-    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    text = t.LlamaConfig(
-        vocab_size=VOCABULARY + 1, num_key_value_heads=2, bos_token_id=BOS, eos_token_id=EOS, pad_token_id=None, **small
-    )
-    sight = t.CLIPVisionConfig(image_size=16, patch_size=8, **small)
+    tokens_of = {"bos_token_id": BOS, "eos_token_id": EOS, "pad_token_id": None}
+    text = tiny("llama", vocab_size=VOCABULARY + 1, **tokens_of).config
+    sight = t.CLIPVisionConfig(image_size=16, patch_size=8, **SMALL)
     places = {"image_token_index": VOCABULARY, "image_seq_length": 4, "vision_feature_layer": -1}
     model = made(
         lambda: t.LlavaForConditionalGeneration(t.LlavaConfig(vision_config=sight, text_config=text, **places))

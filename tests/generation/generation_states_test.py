@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from tiny_models import lively
 from zoo import ROWS
 
 import modelport
@@ -27,11 +28,7 @@ class Exported:
         for key, value in changes.items():
             setattr(config, key, value)
         torch.manual_seed(7)
-        self.model = cls(config).eval()
-        with torch.no_grad():
-            for weight in self.model.parameters():
-                if weight.dim() > 1:
-                    weight.mul_(4)
+        self.model = lively(cls(config).eval(), 4)
         self.parts = OnnxExporter().export_for_generation(self.model, {"input_ids": prompt(2, 7)["input_ids"]})
         with tempfile.TemporaryDirectory() as folder:
             self.loaded = modelport.load(self.parts.save(folder))

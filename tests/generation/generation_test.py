@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx
 import pytest
+import tiny_models
 import torch
 import transformers
 from transformers.cache_utils import DynamicCache, EncoderDecoderCache
@@ -25,20 +26,11 @@ TINY = {
 def tiny(name: str, **more: Any) -> Any:
     cls = getattr(transformers, name)
     torch.manual_seed(7)
-    model = cls(cls.config_class(**TINY | more)).eval()
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.dim() > 1:
-                weight.mul_(4)
-    return model
+    return tiny_models.lively(cls(cls.config_class(**TINY | more)).eval(), 4)
 
 
 def t5() -> Any:
-    torch.manual_seed(7)
-    config = transformers.T5Config(
-        vocab_size=61, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0
-    )
-    return transformers.T5ForConditionalGeneration(config).eval()
+    return tiny_models.tiny("t5", vocab_size=61)
 
 
 def prompt(batch: int, length: int, seed: int = 0) -> dict[str, torch.Tensor]:
@@ -121,12 +113,7 @@ def test_a_decoder_has_the_names_that_clients_know_and_no_branches() -> None:
 
 
 def test_a_state_space_model_has_its_states_as_inputs_and_outputs() -> None:
-    config = transformers.MambaConfig(
-        vocab_size=61, hidden_size=32, state_size=8, num_hidden_layers=2, intermediate_size=64, time_step_rank=4
-    )
-    torch.manual_seed(7)
-    model = transformers.MambaForCausalLM(config).eval()
-    parts = exported(model)
+    parts = exported(tiny_models.tiny("mamba"))
     names = next(iter(reversed(parts.values()))).input_names
     assert "past_conv.0" in names and "past_recurrent.1" in names
 
@@ -209,12 +196,8 @@ def test_a_model_that_gives_all_logits_whatever_it_is_told_is_refused_with_a_way
 
 
 def test_a_model_that_cannot_generate_is_refused_with_a_way_out() -> None:
-    torch.manual_seed(0)
-    model = transformers.BertModel(
-        transformers.BertConfig(vocab_size=61, hidden_size=32, num_hidden_layers=1, num_attention_heads=2)
-    ).eval()
     with pytest.raises(ExportError, match=r"BertModel cannot generate(.|\n)*way out"):
-        exported(model)
+        exported(tiny_models.tiny("bert"))
 
 
 def test_parts_for_torch_export_have_the_names_of_transformers() -> None:

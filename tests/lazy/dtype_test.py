@@ -10,9 +10,8 @@ from typing import Any
 
 import onnx
 import pytest
-import tiny_checkpoints
 import torch
-import transformers
+from tiny_models import tiny
 from zoo import ROWS
 
 import modelport
@@ -56,7 +55,7 @@ def test_a_model_in_memory_a_folder_and_a_model_of_that_type_give_the_same_graph
 
 
 def test_the_values_are_compared_with_the_model_in_that_type(tmp_path: Path) -> None:
-    model = tiny_checkpoints.llama().eval()
+    model = tiny("llama")
     program = export(model, IDS, "fp16")
     report = modelport.check(program, model)
     assert report.ok, report
@@ -67,7 +66,7 @@ def test_the_values_are_compared_with_the_model_in_that_type(tmp_path: Path) -> 
 
 
 def test_the_capture_runs_in_that_type(tmp_path: Path) -> None:
-    model = tiny_checkpoints.llama().eval()
+    model = tiny("llama")
     captured = export(model, IDS, "bf16").captured
     model.save_pretrained(tmp_path)
     loaded = type(model).from_pretrained(tmp_path, dtype=torch.bfloat16).eval()
@@ -119,7 +118,7 @@ def test_an_unknown_type_is_refused() -> None:
 
 
 def test_with_linked_weights_only_those_are_linked_that_are_stored_as_they_are_used(tmp_path: Path) -> None:
-    tiny_checkpoints.llama().save_pretrained(tmp_path / "checkpoint")
+    tiny("llama").save_pretrained(tmp_path / "checkpoint")
     program = export(tmp_path / "checkpoint", IDS, "fp16", weights="link")
     program.save(tmp_path / "out.onnx")
     assert [path.name for path in program.files] == ["out.onnx"]
@@ -160,15 +159,8 @@ def test_weights_are_converted_in_pieces(tmp_path: Path) -> None:
     """The model has 134 MB: from memory the peak grows by less than a tenth of that, plus a piece of 16 MB of a matrix
     that is stored transposed; from its folder by one matrix at a time."""
     for name, size in (("large", 1024), ("small", 8)):
-        config = transformers.LlamaConfig(
-            vocab_size=64,
-            hidden_size=size,
-            intermediate_size=4 * size,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=4,
-        )
-        transformers.LlamaForCausalLM(config).save_pretrained(tmp_path / name)
+        sizes = {"vocab_size": 64, "hidden_size": size, "intermediate_size": 4 * size, "num_key_value_heads": 4}
+        tiny("llama", **sizes).save_pretrained(tmp_path / name)
     grown = {}
     for where in ("memory", "folder"):
         done = subprocess.run([sys.executable, "-c", PEAK, where, str(tmp_path)], capture_output=True, text=True)

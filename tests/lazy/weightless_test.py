@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from tiny_models import tiny
 from weightless_zoo import compare
 from zoo import ROWS
 
@@ -118,11 +119,7 @@ def test_a_capture_reads_no_weight(tmp_path: Path) -> None:
 
 
 def test_a_tie_is_bound_to_the_name_that_is_stored(tmp_path: Path) -> None:
-    config = transformers.LlamaConfig(
-        hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=2, vocab_size=32,
-        tie_word_embeddings=True, architectures=["LlamaForCausalLM"],
-    )  # fmt: skip
-    model = transformers.LlamaForCausalLM(config).eval()
+    model = tiny("llama", tie_word_embeddings=True, architectures=["LlamaForCausalLM"])
     model.save_pretrained(tmp_path)
     inputs = {"input_ids": torch.arange(6).view(2, 3)}
     rewrite(tmp_path, lambda t: t.update({"lm_head.weight": t.pop("model.embed_tokens.weight")}))

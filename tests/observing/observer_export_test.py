@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from tiny_models import tiny
 from zoo import ROWS
 
 import modelport
@@ -180,15 +180,7 @@ def test_a_model_for_one_batch_keeps_it_and_says_so(tmp_path: Path) -> None:
 
 
 def test_what_is_inferred_serves_torch_export_and_the_exporters(tmp_path: Path) -> None:
-    config = LlamaConfig(
-        vocab_size=99,
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        intermediate_size=16,
-    )
-    model = LlamaForCausalLM(config).eval()
+    model = tiny("llama", num_hidden_layers=1)
     observer = observed(model, built("llama")[1])
     shapes = observer.infer_dynamic_shapes(set_batch_dimension_for=True)
     exported = torch.export.export(model, (), observer.infer_arguments(), dynamic_shapes=shapes).module()

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 import pytest
 import torch
 from observed_models import Decoder, Sum, a, shapes
-from transformers import LlamaConfig, LlamaForCausalLM
+from tiny_models import tiny
+from transformers import LlamaForCausalLM
 
 import modelport
 from modelport import InputObserver
@@ -18,15 +19,7 @@ DYNAMIC = torch.export.Dim.DYNAMIC
 
 @pytest.fixture
 def tiny_llama() -> LlamaForCausalLM:
-    config = LlamaConfig(
-        vocab_size=128,
-        hidden_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        intermediate_size=64,
-    )
-    return LlamaForCausalLM(config).eval()
+    return tiny("llama", vocab_size=128, hidden_size=128, num_key_value_heads=4)
 
 
 # What is stored

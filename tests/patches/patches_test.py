@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import transformers as t
+from tiny_models import tiny
 from transformers import masking_utils
 
 import modelport
@@ -17,20 +19,48 @@ from modelport.base import object_nodes
 from modelport.models import transformers_private
 from modelport.patches import masks, packed_items, scans
 from modelport.patches.agreement import where_values_agree
-from modelport.patches.registry import PATCHES, Patch, resolve, table
+from modelport.patches.places import Kind, Patch
+from modelport.patches.registry import KINDS, PATCHES, resolve, table
 
 ROOT = Path(__file__).resolve().parents[2]
 GRIDS = torch.tensor([[1, 4, 6], [4, 8, 4], [1, 2, 2], [2, 2, 4]])
 PATCH_COUNT = int(GRIDS.prod(-1).sum())
 
 
-@pytest.mark.parametrize("target", [target for patch in PATCHES for target in patch.targets])
+# Code of transformers that the kinds were written for: which functions they find there.
+KNOWN = (
+    ("vision_utils.get_vision_position_ids", "vision_position_ids"),
+    ("vision_utils.get_vision_window_index", "window_index"),
+    ("models.qwen3_omni_moe.modeling_qwen3_omni_moe.get_audio_cu_seqlens", "audio_windows"),
+    ("models.qwen3_asr.modeling_qwen3_asr.get_audio_cu_seqlens", "audio_windows"),
+    ("models.rwkv.modeling_rwkv.rwkv_linear_attention_cpu", "rwkv_attention"),
+    ("models.qwen2_vl.modeling_qwen2_vl.Qwen2VLModel.get_rope_index", "rope_index"),
+    ("models.qwen2_5_vl.modeling_qwen2_5_vl.Qwen2_5_VLModel.get_rope_index", "rope_index"),
+    ("models.siglip2.modeling_siglip2.Siglip2VisionEmbeddings.resize_positional_embeddings", "resized_positions"),
+    ("models.video_llama_3.modeling_video_llama_3.VideoLlama3VisionModel.pixel_unshuffle", "unshuffled"),
+    ("models.recurrent_gemma.modeling_recurrent_gemma.RecurrentGemmaRglru._rnn_scan", "linear_scan"),
+    ("models.xlstm.modeling_xlstm.xLSTMBackend.forward", "mlstm_in_one_chunk"),
+)
+
+
+@pytest.mark.parametrize("target", [patch.target for patch in PATCHES])
 def test_the_target_of_a_patch_is_there(target: str) -> None:
     assert callable(resolve(target))
 
 
-@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
-def test_a_patch_names_a_test_that_exists_and_says_why(patch: Patch) -> None:
+@pytest.mark.parametrize(("name", "replacement"), KNOWN)
+def test_a_function_is_known_by_its_parameters(name: str, replacement: str) -> None:
+    function = inspect.unwrap(resolve(f"transformers.{name}"))
+    [kind] = [kind for kind in KINDS if kind.has(function)]
+    assert kind.factory.__name__ == replacement
+
+
+def test_each_kind_of_function_is_there() -> None:
+    assert {kind.factory.__name__ for kind in KINDS} == {replacement for _, replacement in KNOWN}
+
+
+@pytest.mark.parametrize("patch", (*PATCHES, *KINDS), ids=lambda patch: patch.factory.__name__)
+def test_a_patch_names_a_test_that_exists_and_says_why(patch: Patch | Kind) -> None:
     file, _, test = patch.test.partition("::")
     assert re.search(rf"^def {re.escape(test)}\(", (ROOT / file).read_text(), re.MULTILINE), patch.test
     assert len(patch.why) > 20
@@ -54,9 +84,7 @@ def test_private_names_of_transformers_are_used_in_one_file_and_its_exporters_no
 
 def test_weights_that_a_checkpoint_lacks_get_their_values() -> None:
     with torch.device("meta"):
-        model = t.BertModel(
-            t.BertConfig(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2)
-        )
+        model = tiny("bert")
     transformers_private.make_missing(model, set(model.state_dict()))
     assert not any(tensor.is_meta for tensor in model.state_dict().values())
     assert model.embeddings.LayerNorm.weight.eq(1).all()
@@ -68,8 +96,7 @@ def test_the_classes_of_an_auto_class_are_those_of_the_configuration() -> None:
 
 
 def test_weights_that_stay_in_float32_are_planned_so() -> None:
-    model = t.T5ForConditionalGeneration(t.T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=9))
-    plan = transformers_private.dtype_plan(model, torch.float16)
+    plan = transformers_private.dtype_plan(tiny("t5"), torch.float16)
     assert torch.float32 in plan.values()
 
 
@@ -86,8 +113,8 @@ def test_caches_are_described_as_transformers_describes_them() -> None:
 
 
 def test_names_of_transformers_that_are_patched_do_not_become_more() -> None:
-    names = [patch.targets[0] for patch in PATCHES if patch.targets[0].startswith("transformers.")]
-    assert len(names) <= 16, "a way to capture the code as it is serves more models than one more patch"
+    names = [patch.target for patch in PATCHES if patch.target.startswith("transformers.")]
+    assert len(names) <= 7, "a way to capture the code as it is serves more models than one more patch"
 
 
 def test_the_table_of_patches_in_the_documents_is_the_registry() -> None:
@@ -97,8 +124,9 @@ def test_the_table_of_patches_in_the_documents_is_the_registry() -> None:
 
 
 def original(ending: str) -> Any:
-    [found] = {id(f): f for p in PATCHES for x in p.targets if x.endswith(ending) for f in [resolve(x)]}.values()
-    return found
+    names = [*(patch.target for patch in PATCHES), *(f"transformers.{name}" for name, _ in KNOWN)]
+    [found] = [name for name in names if name.endswith(ending)]
+    return resolve(found)
 
 
 def test_a_mask_by_broadcasting_is_the_one_by_vmap() -> None:
@@ -181,8 +209,7 @@ def test_a_linear_recurrence_is_that_of_transformers(with_state: bool) -> None:
 
 
 def test_a_scan_leaves_the_length_of_the_text_open() -> None:
-    config = t.MambaConfig(vocab_size=64, hidden_size=16, state_size=4, num_hidden_layers=1, time_step_rank=2)
-    model = t.MambaForCausalLM(config).eval()
+    model = tiny("mamba")
     captured = modelport.capture(model, {"input_ids": torch.randint(0, 64, (2, 6))}, dynamic=True)
     captured.check(model, {"input_ids": torch.randint(0, 64, (2, 11))})
 
@@ -203,3 +230,20 @@ def test_a_replacement_that_gives_other_values_is_not_used() -> None:
         model.plus = where_values_agree(doubled)(Counts.plus).__get__(model)
         captured = modelport.capture(model, (torch.full((2, 3), value),))
         assert captured.program.nodes()[-1]["op"].startswith(op), str(captured)
+
+
+def test_a_replacement_is_compared_where_a_run_computes_only_shapes() -> None:
+    class Weighted(torch.nn.Module):
+        def __init__(self, replacement: Any) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(3))
+            self.sum = where_values_agree(lambda _original: replacement)(lambda x, axis: x.exp().sum(axis))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.sum(x * self.weight, x.dim() - 1)
+
+    for replacement, agrees in ((lambda x, axis: x.exp().mean(axis) * x.shape[axis], True), (torch.sum, False)):
+        captured = modelport.capture(Weighted(replacement).eval(), (torch.rand(2, 3),), dynamic=True)
+        ops = [node["op"] for node in captured.program.nodes()]
+        assert any(op.startswith("aten.mean") for op in ops) == agrees, str(captured)
+        assert any(op.startswith("aten.exp") for op in ops), str(captured)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import tiny_checkpoints
+import zoo_files
 
 from modelport.quick_imports import gate
 
@@ -52,6 +53,14 @@ def test_the_files_of_an_export_are_the_same(name: str, tmp_path: Path) -> None:
     assert "model.onnx_data" in files
     for file in files:
         assert (tmp_path / "quick" / file).read_bytes() == (tmp_path / "plain" / file).read_bytes(), file
+
+
+def test_models_of_the_zoo_have_the_same_files() -> None:
+    """A few of them; `make test-imports` compares all."""
+    names = ["qwen3", "mamba", "swin"]
+    quick, plain = (zoo_files.digests(names, plain) for plain in (False, True))
+    assert sorted(quick) == sorted(names) and quick == plain
+    assert all(len(digest) == 64 for files in plain.values() for digest in files), plain
 
 
 ASKED_FOR = """

@@ -15,6 +15,7 @@ import pytest
 import tiny_checkpoints
 import torch
 from tiny_generators import DECODERS, export_as_optimum_does, export_decoder, llava, made, prompt, t5
+from tiny_models import tiny
 from transformers import DynamicCache
 
 import modelport
@@ -279,7 +280,7 @@ def test_what_a_file_wants_and_nobody_gave_is_made() -> None:
 def bert(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     folder = tmp_path_factory.mktemp("bert")
     torch.manual_seed(0)
-    model = tiny_checkpoints.bert().eval()
+    model = tiny("bert for masked words")
     model.config.architectures = ["BertForMaskedLM"]
     OnnxExporter().export(model, prompt(2, 7), OnnxConfig(dynamic=True)).save(folder / "model.onnx")
     model.config.save_pretrained(folder)
@@ -317,7 +318,7 @@ def test_a_plain_model_says_why_it_cannot_generate(bert: Any) -> None:
 
 
 def test_sizes_that_the_file_fixes_are_named(tmp_path: Path) -> None:
-    model = tiny_checkpoints.vit().eval()
+    model = tiny("vit")
     OnnxExporter().export(model, {"pixel_values": torch.zeros(1, 3, 32, 32)}, OnnxConfig()).save(tmp_path / "a.onnx")
     loaded = modelport.load(tmp_path / "a.onnx")
     text = refused(lambda: loaded(pixel_values=torch.zeros(2, 3, 32, 32)))

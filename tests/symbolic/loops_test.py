@@ -176,17 +176,35 @@ def test_the_graph_of_another_size_keeps_the_bounds_that_were_found_before() -> 
 def test_a_scan_in_doubling_steps_is_the_recurrence(length: int) -> None:
     gate, x = torch.rand(2, length, 3), torch.randn(2, length, 3)
 
+    def follow(left: Any, right: Any) -> Any:
+        return left[0] * right[0], right[0] * left[1] + right[1]
+
     def scan(gate: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        return scans.associative_scan(torch.sum)(scans._follow, (gate, x), 1)[1]
+        return scans._in_doubling_steps(follow, (gate, x), 1)[1]
+
+    def by_operator(gate: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return scans.associative_scan(torch.sum)(follow, (gate, x), 1)[1]
 
     state, states = torch.zeros(2, 3), []
     for t in range(length):
         state = gate[:, t] * state + x[:, t]
         states.append(state)
     want = torch.stack(states, 1)
-    torch.testing.assert_close(scan(gate, x), want)
-    graph = captured(scan, torch.rand(2, 5, 3), torch.randn(2, 5, 3))
-    torch.testing.assert_close(graph.run(gate, x), want)
+    for way in (scan, by_operator):
+        torch.testing.assert_close(way(gate, x), want)
+        graph = captured(way, torch.rand(2, 5, 3), torch.randn(2, 5, 3))
+        torch.testing.assert_close(graph.run(gate, x), want)
+    assert len(graph.program.nodes()) == 1
+
+
+def test_a_scan_of_another_kind_is_no_linear_recurrence() -> None:
+    def largest(left: Any, right: Any) -> Any:
+        return left[0] + right[0], torch.maximum(left[1] + right[0], right[1])
+
+    x, y = torch.rand(2, 9, 3), torch.rand(2, 9, 3)
+    graph = captured(lambda x, y: scans.associative_scan(torch.sum)(largest, (x, y), 1)[1], x, y)
+    want = torch.ops.modelport.maximum_recurrence(x, y, None, 1)
+    torch.testing.assert_close(graph.run(x, y), want)
 
 
 GRIDS = [torch.tensor([[1, 4, 6], [3, 8, 4], [1, 2, 2]]), torch.tensor([[2, 10, 12]])]

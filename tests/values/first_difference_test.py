@@ -138,7 +138,7 @@ def test_a_model_with_another_activation_than_its_graph_differs_there(name: str,
     from transformers.activations import ACT2FN
 
     torch.manual_seed(0)
-    model = tiny_checkpoints.MAKERS[name]().eval()
+    model = tiny_checkpoints.MAKERS[name]()
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.2 * torch.randn_like(weight))

@@ -7,6 +7,7 @@
 #include "backends/pt2/writer.h"
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
+#include "passes/lower.h"
 
 namespace modelport::binding {
 
@@ -53,11 +54,10 @@ void write(const Program& program, const std::string& path, const std::string& t
                             output_structure};
   const weights::WeightStore store = store_of(program);
   const py::gil_scoped_release no_gil;
-  pt2::write_pt2({.graph = program.graph,
-                  .signature = signature,
-                  .weights = store,
-                  .torch_version = torch_version},
-                 path);
+  const ir::Graph graph = passes::lower_to(passes::Pt2Target{}, program.graph);
+  pt2::write_pt2(
+      {.graph = graph, .signature = signature, .weights = store, .torch_version = torch_version},
+      path);
 }
 
 /// A structure as Python walks it: None for a leaf, else (type, context as JSON, children).

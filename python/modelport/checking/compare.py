@@ -126,7 +126,7 @@ def compare(asked: Request, name: str) -> CheckReport:
     for size, given in _inputs(runner, asked, report):
         failed = _compare(Comparison(runner, model, tolerance, size), given, report)
         if failed and asked.name_first and report.first is None and isinstance(asked.artifact, Artifact):
-            from .culprit import first_difference
+            from .first_difference import first_difference
 
             report.first = first_difference(asked.artifact, runner, model, _as_model_takes(model, given), tolerance)
     return report

@@ -41,7 +41,7 @@ def roles_in(cut: Cut) -> Roles | None:
     ids = cut.call["input_ids"]
     media = [name for name, value in cut.call.items() if _is_media(cut, name, value)]
     text = [n for n, v in cut.call.items() if isinstance(v, torch.Tensor) and n not in (*media, "input_ids")]
-    roles = Roles(_word(cut.whole.config), media, text)
+    roles = Roles(_ordinary_token(cut.whole.config), media, text)
     want = cut.reached(cut.call, cut.as_it_was())
     roles.example = _find_features(cut, roles, want)
     if not roles.example or not _gives(cut, cut.call, cut.given(roles.example), want):
@@ -73,7 +73,7 @@ def _is_media(cut: Cut, name: str, value: Any) -> bool:
     return not isinstance(value, torch.Tensor) or value.is_floating_point() or value.shape[-2:] != shape
 
 
-def _word(config: Any) -> int:
+def _ordinary_token(config: Any) -> int:
     """The first token that the config says nothing about."""
     special = set(_special_tokens(config.to_dict()))
     return next(token for token in range(len(special) + 1) if token not in special)

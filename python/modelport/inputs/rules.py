@@ -7,22 +7,22 @@ from typing import Any
 
 import torch
 
-from . import series, sight, sound, text
+from . import audio, series, text, vision
 from .making import Making, Options, Subject
 
 Rule = Callable[[Making], Any]
 
 
 def attention_mask(making: Making) -> torch.Tensor | None:
-    """Of the text where there is one, else of the sound."""
+    """Of the text where there is one, else of the audio."""
     mask = text.attention_mask(making)
-    return sound.attention_mask(making) if mask is None else mask
+    return audio.attention_mask(making) if mask is None else mask
 
 
 # What is seen and heard comes before the text, which holds a placeholder for each of its features.
 RULES: dict[str, Rule] = {
-    **sight.RULES,
-    **sound.RULES,
+    **vision.RULES,
+    **audio.RULES,
     **series.RULES,
     **text.RULES,
     "attention_mask": attention_mask,
@@ -32,7 +32,7 @@ RULES: dict[str, Rule] = {
 def options(subject: Subject) -> Options:
     """Choices that names and numbers do not settle, each with what to try, likeliest first."""
     found: Options = {}
-    for kind in (sight, sound, series, text):
+    for kind in (vision, audio, series, text):
         found |= kind.options(subject)
     return found
 

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 from ..base.object_nodes import is_cache, register_object
 from ..base.structure import flatten, unflatten
-from .keeping import Kept, Store
+from .tensor_copies import Kept, Store
 
 Path = tuple[str | int, ...]
 Scalar = int | float | bool | str

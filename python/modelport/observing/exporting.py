@@ -18,11 +18,11 @@ from ..capturing.captured import Captured
 from ..exporters.configs import OnnxConfig
 from ..exporters.onnx import OnnxExporter, OnnxProgram
 from ..values.tolerance import same_values
-from .emptiness import ExplicitSizes
 from .example import Example
 from .layout import Batch
 from .plan import Calls, Plan
 from .windows import windows_by_tensors
+from .zero_sizes import ExplicitSizes
 
 Tensors = Mapping[str, torch.Tensor]
 _MOST_DOUBTFUL = 4

@@ -15,12 +15,12 @@ import torch
 from ..base.errors import problem
 from .calls import InputCandidate, InputObserverInfo, Signature, is_symbolic, kept_outputs, stored_arguments
 from .example import Example
-from .keeping import Kept, Store
 from .layout import Batch
 from .leaves import Choice
 from .plan import Calls, Plan
 from .relations import Relation
 from .shapes import nested_shapes
+from .tensor_copies import Kept, Store
 from .watch import unwatched, watched
 
 if TYPE_CHECKING:

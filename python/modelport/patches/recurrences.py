@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
-from .scans import associative_scan
+from .scans import linear_recurrence
 
 
-def rwkv_attention(original: Callable[..., Any]) -> Callable[..., Any]:
+def rwkv_attention(_original: Callable[..., Any]) -> Callable[..., Any]:
     """For `rwkv_linear_attention_cpu`, which goes from token to token: an average of the values before, weighted by
     exp(key) and a decay. Sums are kept relative to the largest weight, so that they do not overflow."""
 
@@ -26,29 +26,22 @@ def rwkv_attention(original: Callable[..., Any]) -> Callable[..., Any]:
         start = torch.zeros_like(key[:, 0])
         total, weight, largest = (start, start, start - 1e38) if state is None else state
         decay = -torch.exp(time_decay).expand_as(key)
-        starting = (torch.zeros_like(largest), largest, total, weight)
-        tokens = (decay, key, value.float(), torch.ones_like(key))
-        both = torch.cat([torch.stack(starting)[:, :, None], torch.stack(tokens)], dim=2)  # one tensor: a smaller graph
-        (sums,) = associative_scan(original)(_together, (both,), 2)
-        top, total, weight = sums[1:, :, :-1].unbind()
+        # Sums are relative to the largest exponent so far.
+        top = torch.ops.modelport.maximum_recurrence(decay, key, largest.float(), 1)
+        top_before = torch.cat([largest.float()[:, None], top[:, :-1]], dim=1)
+        kept, fresh = torch.exp(top_before + decay - top), torch.exp(key - top)
+        start = torch.stack([total, weight]).float()
+        sums = linear_recurrence(kept.expand(2, *kept.shape), torch.stack([fresh * value.float(), fresh]), start, 2)
+        total_before, weight_before = torch.cat([start[:, :, None], sums[:, :, :-1]], dim=2).unbind()
         own = key + time_first
-        most = torch.maximum(top, own)
-        before, now = torch.exp(top - most), torch.exp(own - most)
-        output = (before * total + now * value) / (before * weight + now)
-        top, total, weight = sums[1:, :, -1].unbind()
-        kept = [total, weight, top] if return_state or state is not None else None
-        return output.to(output_type), kept
+        most = torch.maximum(top_before, own)
+        before, now = torch.exp(top_before - most), torch.exp(own - most)
+        output = (before * total_before + now * value) / (before * weight_before + now)
+        total, weight = sums[:, :, -1].unbind()
+        final = [total, weight, top[:, -1]] if return_state or state is not None else None
+        return output.to(output_type), final
 
     return rwkv_linear_attention_cpu
-
-
-def _together(left: Any, right: Any) -> Any:
-    """Decay, largest exponent, weighted values and weights of two stretches of text, one after the other."""
-    (first,), (second,) = left, right
-    decays, top, own = first[:1] + second[:1], first[1:2] + second[:1], second[1:2]
-    most = torch.maximum(top, own)
-    sums = torch.exp(top - most) * first[2:] + torch.exp(own - most) * second[2:]
-    return (torch.cat([decays, most, sums]),)
 
 
 def padded_without_asking(original: Callable[..., Any]) -> Callable[..., Any]:

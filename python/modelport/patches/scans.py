@@ -1,7 +1,8 @@
-"""Recurrences over a sequence, computed in a fixed number of steps whatever its length.
+"""Recurrences over a sequence, whatever its length.
 
-A Python loop over time pins the length of the sequence. Where the step is associative, combining each position with the
-one 1, 2, 4, ... before it gives the same: after k steps a position has seen the 2**k positions up to itself."""
+A Python loop over time pins the length of the sequence. Linear recurrences are an operator of ours. Where another step
+is associative, combining each position with the one 1, 2, 4, ... before it gives the same as the loop: after k steps a
+position has seen the 2**k positions up to itself."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from ..base import core
 
 _STEPS = 16  # of a sequence of symbolic length: it may be 2**16 long
 
@@ -19,18 +22,43 @@ def associative_scan(original: Callable[..., Any]) -> Callable[..., Any]:
     def associative_scan(combine_fn: Callable[..., Any], xs: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(xs, tuple) or args or kwargs.get("reverse"):
             return original(combine_fn, xs, dim, *args, **kwargs)
-        length = xs[0].shape[dim]
-        for step in range(_steps(length)):
-            apart = 2**step
-            both = length - min(apart, length) if isinstance(length, int) else length - torch.sym_min(apart, length)
-            left = tuple(x.narrow(dim, 0, both) for x in xs)
-            right = tuple(x.narrow(dim, length - both, both) for x in xs)
-            begin = tuple(x.narrow(dim, 0, length - both) for x in xs)
-            joined = combine_fn(left, right)
-            xs = tuple(torch.cat([b, j], dim) for b, j in zip(begin, joined, strict=True))
-        return xs
+        if len(xs) == 2 and _is_linear(combine_fn):
+            return torch.cumprod(xs[0], dim), linear_recurrence(*xs, None, dim)
+        return _in_doubling_steps(combine_fn, xs, dim)
 
     return associative_scan
+
+
+def linear_recurrence(decay: torch.Tensor, x: torch.Tensor, state: torch.Tensor | None, dim: int) -> torch.Tensor:
+    """state = decay * state + x: one operator in the graph."""
+    dtype = torch.promote_types(decay.dtype, x.dtype)
+    state = None if state is None else state.to(dtype)
+    return torch.ops.modelport.linear_recurrence(decay.to(dtype), x.to(dtype), state, dim)
+
+
+def _is_linear(combine_fn: Callable[..., Any]) -> bool:
+    """Whether it joins steps of a linear recurrence, as numbers tell."""
+    pause = core.Paused()
+    try:
+        draws = torch.Generator().manual_seed(0)
+        left, right = torch.rand(2, 2, 16, generator=draws, dtype=torch.float64).unbind()
+        decay, x = combine_fn(tuple(left), tuple(right))
+        return torch.equal(decay, left[0] * right[0]) and torch.allclose(x, right[0] * left[1] + right[1])
+    finally:
+        del pause
+
+
+def _in_doubling_steps(combine_fn: Callable[..., Any], xs: Any, dim: int) -> Any:
+    length = xs[0].shape[dim]
+    for step in range(_steps(length)):
+        apart = 2**step
+        both = length - min(apart, length) if isinstance(length, int) else length - torch.sym_min(apart, length)
+        left = tuple(x.narrow(dim, 0, both) for x in xs)
+        right = tuple(x.narrow(dim, length - both, both) for x in xs)
+        begin = tuple(x.narrow(dim, 0, length - both) for x in xs)
+        joined = combine_fn(left, right)
+        xs = tuple(torch.cat([b, j], dim) for b, j in zip(begin, joined, strict=True))
+    return xs
 
 
 def _steps(length: Any) -> int:
@@ -59,14 +87,7 @@ def linear_scan(_original: Any) -> Callable[..., Any]:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         gate = (recurrent_gate * ~reset).type(acc_dtype)
         inputs = hidden_states.type(acc_dtype)
-        if recurrent_states is not None:
-            first = inputs[:, :1] + gate[:, :1] * recurrent_states[:, None].type(acc_dtype)
-            inputs = torch.cat([first, inputs[:, 1:]], dim=1)
-        _, states = associative_scan(_original)(_follow, (gate, inputs), 1)
+        states = linear_recurrence(gate, inputs, recurrent_states, 1)
         return states.type(hidden_states.dtype), states[:, -1]
 
     return _rnn_scan
-
-
-def _follow(left: Any, right: Any) -> Any:
-    return left[0] * right[0], right[0] * left[1] + right[1]

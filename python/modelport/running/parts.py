@@ -12,13 +12,13 @@ from ..base.errors import problem
 from ..runtimes.executorch import ProgramSession
 from ..runtimes.opening import open_runners
 from ..runtimes.runner import Runner
+from .accepted_inputs import Taken
 from .decoder import Decoder, parts_of
 from .features import Encoders
 from .folder import Folder
 from .inputs import call_of, decoder_feeds, fitted
 from .program_decoder import ProgramDecoder, refuse_padding
 from .program_folder import room_in
-from .taken import Taken
 
 
 class Parts:

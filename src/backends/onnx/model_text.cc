@@ -5,6 +5,7 @@
 #include <protozero/pbf_builder.hpp>
 #include <set>
 
+#include "backends/onnx/loop_body.h"
 #include "backends/onnx/proto.h"
 
 namespace modelport::onnx {
@@ -128,12 +129,14 @@ std::string node_message(const ir::Graph& graph, ir::NodeId id, const ValueNames
   builder.add_string(proto::Node::name,
                      fmt::format("{}/{}_{}", place.module_path, op.type, id.index));
   builder.add_string(proto::Node::op_type, op.type.data(), op.type.size());
-  for (const ir::NamedArg& named : node.args) {
+  const bool is_loop = node.op == kScan;
+  for (const ir::NamedArg& named : is_loop ? scan_attributes(node) : node.args) {
     if (named.name == "inputs") continue;
     std::string attribute;
     AttributeText(attribute, named.name).add(named.arg);
     builder.add_message(proto::Node::attribute, attribute);
   }
+  if (is_loop) builder.add_message(proto::Node::attribute, body_attribute(graph, node, names));
   if (!op.domain.empty())
     builder.add_string(proto::Node::domain, op.domain.data(), op.domain.size());
   if (place.where.known()) {

@@ -40,6 +40,7 @@ enum class Attribute : std::uint32_t {
   f = 2,
   i = 3,
   s = 4,
+  g = 6,
   floats = 7,
   ints = 8,
   strings = 9,
@@ -49,6 +50,7 @@ enum class AttributeType : std::int32_t {
   float_number = 1,
   integer = 2,
   string = 3,
+  graph = 5,
   floats = 6,
   ints = 7,
   strings = 8

@@ -58,7 +58,7 @@ class Parser {
     if (!take(c)) fail(fmt::format("'{}' belongs at column {}", c, at_ + 1));
   }
 
-  std::string_view word() {
+  std::string_view identifier() {
     skip();
     const std::size_t begin = at_;
     while (at_ < text_.size() && is_word(text_[at_])) ++at_;
@@ -89,15 +89,15 @@ class Parser {
   /// Whether "name=" comes next.
   bool at_option() {
     const std::size_t begin = at_;
-    const bool result = !word().empty() && take('=');
+    const bool result = !identifier().empty() && take('=');
     at_ = begin;
     return result;
   }
 
   void skip_option() {
-    if (word().empty()) fail("an option belongs here");
+    if (identifier().empty()) fail("an option belongs here");
     expect('=');
-    if (word().empty()) fail("a value belongs here");
+    if (identifier().empty()) fail("a value belongs here");
   }
 
   /// ", positive=True, integer=True)" says nothing that ranges do not say.
@@ -119,7 +119,7 @@ class Parser {
   }
 
   SymExpr named() {
-    const std::string_view name = word();
+    const std::string_view name = identifier();
     if (name.empty()) fail(fmt::format("a name belongs at column {}", at_ + 1));
     if (take('(')) return call(name);
     if (name == "true" || name == "false") return boolean_expr(name == "true");

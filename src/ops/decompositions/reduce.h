@@ -27,7 +27,9 @@ Values cummax(Emitter& e);
 Values cummin(Emitter& e);
 Value cumprod(Emitter& e);
 Value cumulative_trapezoid(Emitter& e);
+Value linear_recurrence(Emitter& e);
 Value logcumsumexp(Emitter& e);
+Value maximum_recurrence(Emitter& e);
 
 /// The norm of an order over axes.
 struct Norm {

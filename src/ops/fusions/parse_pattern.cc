@@ -24,11 +24,11 @@ class Parser {
     if (take("{")) return choices();
     if (take("_")) return {};
     const bool through_slices = take("~");
-    std::string word = this->word();
+    std::string word = identifier();
     Pattern pattern;
     if (take("@")) {
       pattern.name = std::move(word);
-      word = this->word();
+      word = identifier();
     }
     if (take("(")) {
       pattern.kind = Pattern::Kind::call;
@@ -73,14 +73,14 @@ class Parser {
         pattern.rest_is_free = true;
         break;
       }
-      pattern.argument_names.push_back(word());
+      pattern.argument_names.push_back(identifier());
       if (!take("=")) fail("=");
       pattern.parts.push_back(term());
     } while (take(","));
     if (!take(")")) fail(")");
   }
 
-  std::string word() {
+  std::string identifier() {
     const std::string_view text = rest();
     std::size_t end = 0;
     const auto belongs = [](char c) {

@@ -1,4 +1,4 @@
-// ONNX cells of running sums, products and extremes.
+// ONNX cells of running sums, products and extremes, and of recurrences.
 #pragma once
 
 #include "ops/onnx/lower.h"
@@ -10,6 +10,8 @@ Values cummin(Lower& l);
 Values cumprod(Lower& l);
 Values cumsum(Lower& l);
 Values cumulative_trapezoid(Lower& l);
+Values linear_recurrence(Lower& l);
 Values logcumsumexp(Lower& l);
+Values maximum_recurrence(Lower& l);
 
 }  // namespace modelport::ops::onnx
