@@ -50,8 +50,13 @@ def texts(runs: dict[str, tuple[Path, Prompt, int]], tokenizer: Path) -> dict[st
 
 
 def _serve() -> None:
+    import executorch
     import torch
     from executorch.extension.llm import runner
+
+    # It has the runtime's own kernels; those for language models and quantized ones have libraries of their own.
+    for library in ("extension/llm/custom_ops/libcustom_ops_aot_lib.so", "kernels/quantized/libquantized_ops_aot_lib.so"):
+        torch.ops.load_library(str(Path(executorch.__path__[0]) / library))
 
     said = {}
     for name, (program, prompt, tokens) in json.load(sys.stdin).items():

@@ -18,6 +18,7 @@ from modelport.base import core
 
 pytest.importorskip("executorch")
 
+from dequantized_models import LINEAR, with_dequantized_weights
 from executorch_parity import Parity, lower_to_xnnpack
 
 CELLS = [name for name in core.op_names() if core._modelport.has_xnnpack_cell(name)]
@@ -163,52 +164,19 @@ def test_a_state_that_calls_change_is_no_constant() -> None:
             torch.testing.assert_close(program(x=x)["y"], model(x=x)["y"])
 
 
-def with_dequantized_weights(model: Any, linear: tuple[str, int, int] | None, embedding: Any = None) -> Any:
-    """The model with the weights that quantized ones stand for."""
-    model = copy.deepcopy(model)
-    for module in model.modules():
-        scheme = linear if isinstance(module, torch.nn.Linear) else embedding
-        if isinstance(module, torch.nn.Linear | torch.nn.Embedding) and scheme is not None:
-            module.weight = torch.nn.Parameter(dequantized(module.weight.detach(), *scheme))
-    return model
-
-
-def dequantized(weight: torch.Tensor, layout: str, bits: int, group: int) -> torch.Tensor:
-    codes, scales = quantized(weight, layout, bits, group)
-    if bits == 4:
-        first, second = (codes & 15, codes >> 4) if layout.startswith("xnnpack") else (codes >> 4, codes & 15)
-        codes = torch.stack([first, second], -1).flatten(-2).to(torch.int16) - 8
-    scales = scales.float().reshape(weight.shape[0], -1)
-    return codes.float() * scales.repeat_interleave(weight.shape[1] // scales.shape[1], 1)
-
-
-def quantized(weight: torch.Tensor, layout: str, bits: int, group: int) -> tuple[torch.Tensor, torch.Tensor]:
-    scheme = core._modelport.QuantizationScheme(
-        layout=layout, bits=bits, group=group, zero_points=False, choice="search", scales=None
-    )
-    codes, scales, *_ = core._modelport.quantize("weight", weight, scheme, [])
-    return codes, scales
-
-
-LINEAR = {
-    # Weights are those of the reference; what differs comes of inputs that are rounded to 8 bits.
-    "8da4w": (("xnnpack_qbint4", 4, 32), 0.03),
-    "8da8w": (("xnnpack_qcint8", 8, 0), 0.03),
-    "4w": (("xnnpack_qcint4", 4, 0), 1e-5),
-    "8w": (("xnnpack_qcint8", 8, 0), 1e-5),
-}
+# What differs comes of inputs that are rounded to 8 bits; the weights are those of the reference.
+MOST = {"8da4w": 0.03, "8da8w": 0.03, "4w": 1e-5, "8w": 1e-5}
 
 
 @pytest.mark.parametrize("form", LINEAR)
 def test_linear_weights_in_fewer_bits_give_what_their_values_give(form: str, tmp_path: Path) -> None:
-    scheme, most = LINEAR[form]
     model = qwen3(tie_word_embeddings=False)
     inputs = {"input_ids": tokens(1, 7)["input_ids"], "use_cache": False}
     program = exported(model, inputs, dynamic_shapes={"input_ids": {1: "seq"}}, qlinear=form)
-    reference = with_dequantized_weights(model, scheme)
+    reference = with_dequantized_weights(model, LINEAR[form])
     for length in (7, 1, 33):
         inputs["input_ids"] = tokens(1, length)["input_ids"]
-        assert off_by(program, reference, inputs) < most
+        assert off_by(program, reference, inputs) < MOST[form]
         assert off_by(program, model, inputs) > 1e-4  # it is not the model's own weights
     assert len(delegates(program, tmp_path)) == 1
 

@@ -36,6 +36,8 @@ def steps_of_calls(model: Any, calls: list[Call], given: Iterable[dict[str, torc
 @torch.no_grad()
 def serves(captured: Any, steps: list[Step]) -> bool:
     """Whether the program gives the logits of the model, one step after the other."""
+    if not steps:  # else its weights would be read for nothing
+        return True
     slots = {name: shape for name, _, shape in captured.program.inputs()}
     tokens = next(iter(slots))
     read, start = None, 0
