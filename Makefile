@@ -45,7 +45,7 @@ help:
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
 	@echo "make bench-generate export for generation next to transformers.exporters, tokens per second next to genai"
-	@echo "make bench-executorch  ExecuTorch programs next to transformers.exporters"
+	@echo "make bench-executorch  ExecuTorch programs next to transformers.exporters and optimum-executorch (LAYERS=2 is quicker)"
 	@echo "make bench-quantize weights in 4 bits: time and error next to torchao"
 	@echo "make bench-build    seconds of processor of builds, demo and tests, next to another commit (BASE=...); fails if a goal is missed"
 	@echo "make support        write docs/SUPPORT.md anew"
@@ -185,6 +185,7 @@ bench-quantize: build
 bench-executorch: build
 	$(PY) -m pip install $(PIP_ARGS) -q executorch==1.5.1
 	$(PY) bench/bench_executorch.py
+	$(PY) bench/bench_executorch_llm.py $(if $(LAYERS),--layers $(LAYERS))
 
 bench-build: setup build $(CLIENTS)/.packages
 	$(PY) bench/bench_build.py $(BASE)

@@ -29,25 +29,6 @@ MOST_NODES = 2457 // 2  # half of the transformers exporter's optimized file
 PREFILL = (1, 128)
 
 
-def qwen3_06b_config() -> Any:
-    import torch
-    from transformers import Qwen3Config
-
-    return Qwen3Config(
-        num_hidden_layers=28,
-        hidden_size=1024,
-        intermediate_size=3072,
-        num_attention_heads=16,
-        num_key_value_heads=8,
-        head_dim=128,
-        vocab_size=151936,
-        max_position_embeddings=40960,
-        tie_word_embeddings=True,
-        architectures=["Qwen3ForCausalLM"],
-        dtype=torch.float32,
-    )
-
-
 def bert_base() -> Any:
     import torch
     from transformers import BertConfig, BertModel
@@ -116,6 +97,7 @@ def step_bert(out: Path, who: str) -> dict[str, float]:
 
 def step_checkpoint(folder: Path) -> dict[str, float]:
     import torch
+    from models import qwen3_06b_config
     from transformers import Qwen3ForCausalLM
 
     torch.manual_seed(0)

@@ -15,6 +15,7 @@ BOS, EOS = 0, 1
 VOCABULARY = len(LETTERS) + 2
 
 
+KERNELS = ("extension/llm/custom_ops/libcustom_ops_aot_lib.so", "kernels/quantized/libquantized_ops_aot_lib.so")
 SPECIAL = {"<s>": BOS, "</s>": EOS}
 Prompt = str | list[Any]  # words; among pictures, which are nested lists of numbers, for the runner of those
 
@@ -55,7 +56,10 @@ def _serve() -> None:
     from executorch.extension.llm import runner
 
     # It has the runtime's own kernels; those for language models and quantized ones have libraries of their own.
-    for library in ("extension/llm/custom_ops/libcustom_ops_aot_lib.so", "kernels/quantized/libquantized_ops_aot_lib.so"):
+    for library in (
+        "extension/llm/custom_ops/libcustom_ops_aot_lib.so",
+        "kernels/quantized/libquantized_ops_aot_lib.so",
+    ):
         torch.ops.load_library(str(Path(executorch.__path__[0]) / library))
 
     said = {}

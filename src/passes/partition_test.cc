@@ -186,4 +186,17 @@ TEST_CASE("weights of linear layers are stored as asked for, and their inputs ro
   CHECK(rounded == 4);
 }
 
+TEST_CASE("rows that groups do not divide take the form that is given for them") {
+  ops::executorch::Storing storing;
+  ops::executorch::store_linear(storing, "8da4w,8w", 32);
+  CHECK(storing.linear_of(64)->layout == "xnnpack_qbint4");
+  CHECK(storing.linear_of(48)->layout == "xnnpack_qcint8");
+  CHECK(storing.linear_of(48)->group == 0);
+  CHECK_FALSE(storing.linear_of(48)->rounds_inputs);
+  ops::executorch::Storing alone;
+  ops::executorch::store_linear(alone, "8da4w", 32);
+  CHECK(alone.linear_of(48)->group == 32);  // which is refused when it is written
+  CHECK_THROWS(ops::executorch::store_linear(alone, "8da4w,", 32));
+}
+
 }  // namespace modelport::passes

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from dequantized_models import EMBEDDING, LINEAR, with_dequantized_weights
 from executorch_decoders import generated, tiny
 from executorch_runner import BOS, EOS, ids_of, write_tokenizer
 
@@ -142,3 +143,40 @@ def test_a_damaged_program_is_refused_at_load(exported: Path, tmp_path: Path) ->
     program.write_bytes(program.read_bytes()[:700])
     with pytest.raises(ExportError, match=r"model\.pte"):
         modelport.load(tmp_path / "out")
+
+
+@pytest.fixture(scope="module")
+def half_checkpoint(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("half") / "model"
+    shutil.copytree(checkpoint, folder)
+    tiny("qwen3").to(torch.bfloat16).save_pretrained(folder)
+    return folder
+
+
+def test_a_checkpoint_in_bf16_is_computed_by_xnnpack_with_the_weights_that_are_asked_for(
+    half_checkpoint: Path, tmp_path: Path, capsys: Any
+) -> None:
+    bits = [
+        "--recipe",
+        "xnnpack",
+        "--qlinear",
+        "8w",
+        "--qembedding",
+        "8w",
+        "--use_custom_sdpa",
+        "--use_custom_kv_cache",
+    ]
+    assert call("export", "executorch", half_checkpoint, tmp_path / "out", "--max_seq_len", ROOM, "--json", *bits) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert any("exported in fp32" in note for note in told["notes"])
+    assert any("fewer bits change values" in note for note in told["notes"])
+    model = tiny("qwen3").to(torch.bfloat16).float()
+    want = with_dequantized_weights(model, LINEAR["8w"], EMBEDDING["8w"])
+    assert tokens(modelport.load(tmp_path / "out"), ids()) == tokens(want, ids())
+
+
+def test_weights_are_read_only_when_they_are_written(half_checkpoint: Path) -> None:
+    config = {"max_seq_len": ROOM, "recipe": "xnnpack", "qlinear": "8w"}
+    parts = ExecutorchExporter().export_for_generation(half_checkpoint, config=config)
+    assert parts.model.dtype == torch.float32
+    assert not parts.model.get_input_embeddings().weight.any()  # memory without contents

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import tiny_generators
 import torch
 import transformers as t
 import zoo
+from dequantized_models import LINEAR, dequantized
+from executorch_decoders import tiny
 from executorch_runner import BOS, EOS, VOCABULARY, ids_of
 from tiny_generators import made
 from tiny_models import SMALL, tiny
@@ -70,16 +74,57 @@ def tokens(model: Any, given: dict[str, torch.Tensor]) -> torch.Tensor:
     return model.generate(**given, max_new_tokens=TOKENS, do_sample=False)
 
 
+@pytest.mark.parametrize("recipe", ["portable", "xnnpack"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_program_of_several_methods_generates_as_the_model_does(name: str, tmp_path: Path) -> None:
+def test_a_program_of_several_methods_generates_as_the_model_does(name: str, recipe: str, tmp_path: Path) -> None:
     maker, prompts, methods = MODELS[name]
     model = made(maker)
-    parts = ExecutorchExporter().export_for_generation(model, prompts[0], {"max_seq_len": 48})
+    parts = ExecutorchExporter().export_for_generation(model, prompts[0], {"max_seq_len": 48, "recipe": recipe})
     assert parts.methods == methods and parts.notes == []
     loaded = modelport.load(parts.save(tmp_path))
     for given in prompts:
         assert torch.equal(tokens(loaded, given), tokens(model, given))
-    assert list(read_program(tmp_path / "model.pte")["methods"]) == methods
+    written = read_program(tmp_path / "model.pte")["methods"]
+    assert list(written) == methods
+    delegated = [name for name, method in written.items() if method["delegates"]]
+    assert delegated == [name for name in methods if recipe == "xnnpack" and name != "token_embedding"]
+
+
+ENCODERS: dict[str, Callable[[Any], list[torch.nn.Module]]] = {
+    "whisper": lambda model: [model.model.encoder],
+    "llava": lambda model: [model.model.vision_tower, model.model.multi_modal_projector],
+}
+
+
+def reference(model: Any, name: str, forms: dict[str, str]) -> Any:
+    """The model with the weights that each side of the program has, in PyTorch."""
+    model = copy.deepcopy(model)
+    of_encoder = {id(module) for part in ENCODERS[name](model) for module in part.modules()}
+    for module in model.modules():
+        form = forms.get("qlinear_encoder" if id(module) in of_encoder else "qlinear")
+        if isinstance(module, torch.nn.Linear) and form is not None:
+            module.weight = torch.nn.Parameter(dequantized(module.weight.detach(), *LINEAR[form]))
+    return model
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@pytest.mark.parametrize(
+    "forms", [{"qlinear": "8w"}, {"qlinear_encoder": "4w"}, {"qlinear": "8w", "qlinear_encoder": "4w"}]
+)
+def test_encoder_and_decoder_take_forms_of_their_own(name: str, forms: dict[str, str], tmp_path: Path) -> None:
+    maker, prompts, _ = MODELS[name]
+    model = made(maker)
+    config = {"max_seq_len": 48, "recipe": "xnnpack"} | forms
+    loaded = modelport.load(ExecutorchExporter().export_for_generation(model, prompts[0], config).save(tmp_path))
+    for given in prompts:
+        assert torch.equal(tokens(loaded, given), tokens(reference(model, name, forms), given))
+
+
+def test_forms_of_an_encoder_need_one() -> None:
+    config = {"max_seq_len": 16, "recipe": "xnnpack", "qlinear_encoder": "8w"}
+    with pytest.raises(ExportError, match="no encoder beside a decoder") as caught:
+        ExecutorchExporter().export_for_generation(tiny("llama"), config=config)
+    assert "give qlinear" in str(caught.value)
 
 
 def test_the_decoder_of_an_encoder_decoder_takes_what_optimum_has_it_take(tmp_path: Path) -> None:

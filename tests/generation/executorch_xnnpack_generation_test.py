@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
 import executorch_runner
 import pytest
 import torch
-from dequantized_models import EMBEDDING, LINEAR, with_dequantized_weights, with_rounded_inputs
+from dequantized_models import EMBEDDING, LINEAR, dequantized, with_dequantized_weights, with_rounded_inputs
 from executorch_decoders import PROMPT, TOKENS, generated, tiny
 from executorch_runner import EOS, ids_of
 
@@ -120,6 +121,23 @@ def test_a_tied_weight_is_stored_as_an_embedding_and_as_a_product(rows: dict[str
     used = read_program(rows["qwen3 8da4w"].file)["methods"]["forward"]["operators"]
     assert used["quantized_decomposed::embedding_byte.out"] == 1 and "aten::embedding.out" not in used
     assert used["llama::custom_sdpa.out"] == 2 and used["llama::update_cache.out"] == 4
+
+
+def test_rows_that_groups_do_not_divide_can_have_another_form() -> None:
+    """The rows of the second layer of an MLP have 48 columns."""
+    model = tiny("llama")
+    config = {"max_seq_len": 48, "recipe": "xnnpack", "qlinear": "8da4w,8da8w"}
+    program = ExecutorchExporter().export_for_generation(model, config=config)["forward"]
+    want = copy.deepcopy(model)
+    for module in want.modules():
+        if isinstance(module, torch.nn.Linear):
+            form = LINEAR["8da4w" if module.in_features % 32 == 0 else "8da8w"]
+            module.weight = torch.nn.Parameter(dequantized(module.weight.detach(), *form))
+    ids = torch.tensor([ids_of(PROMPT)])
+    with torch.no_grad():
+        logits = with_rounded_inputs(want)(ids).logits[0, -1]
+        found = program(input_ids=ids, cache_position=torch.arange(ids.shape[1]))["logits"][0, -1]
+    assert (found - logits).norm() < MOST * logits.norm()
 
 
 def test_a_group_that_does_not_divide_is_named_before_anything_is_written(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ using Form = std::optional<std::pair<std::string, std::optional<std::int64_t>>>;
 
 ops::executorch::Storing storing_of(const Form& linear, const Form& embedding) {
   ops::executorch::Storing storing;
-  if (linear) storing.linear = ops::executorch::linear_stored(linear->first, linear->second);
+  if (linear) ops::executorch::store_linear(storing, linear->first, linear->second);
   if (embedding)
     storing.embedding = ops::executorch::embedding_stored(embedding->first, embedding->second);
   return storing;

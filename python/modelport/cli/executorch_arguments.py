@@ -21,6 +21,20 @@ exit codes: 0 exported and checked; 2 an error, or values that differ; 130 inter
 is still there."""
 
 
+IN_FEWER_BITS = (
+    "qlinear",
+    "qlinear_group_size",
+    "qlinear_packing_format",
+    "qembedding",
+    "qembedding_group_size",
+    "qlinear_encoder",
+    "qlinear_encoder_group_size",
+    "qlinear_encoder_packing_format",
+    "qembedding_encoder",
+    "qembedding_encoder_group_size",
+)  # as the configuration has them
+
+
 def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolerance: Callable[[str], float]) -> None:
     command.usage = "modelport export executorch MODEL OUT [options]"
     command.add_argument(
@@ -97,16 +111,24 @@ def _add_for_generation(kernels: Any) -> None:
 
 def _add_quantization(command: argparse.ArgumentParser) -> None:
     weights = command.add_argument_group("weights in fewer bits")
-    weights.add_argument("--qlinear", metavar="FORM", help="of linear layers: 8da4w, 8da8w, 4w or 8w; with xnnpack")
-    weights.add_argument("--qembedding", metavar="FORM", help="of embeddings: 4w or 8w")
-    for kind in ("qlinear", "qembedding"):
+    linear = "linear layers: 8da4w, 8da8w, 4w, 8w or, with the second where groups do not divide a row, 8da4w,8da8w"
+    kinds = {
+        "qlinear": f"of {linear}; with xnnpack",
+        "qembedding": "of embeddings: 4w or 8w",
+        "qlinear_encoder": "of linear layers of an encoder beside a decoder that generates",
+        "qembedding_encoder": "of embeddings of such an encoder",
+    }
+    for kind, words in kinds.items():
+        weights.add_argument(f"--{kind}", f"--{kind.replace('_', '-')}", metavar="FORM", help=words)
         weights.add_argument(
             f"--{kind}_group_size",
-            f"--{kind}-group-size",
+            f"--{kind}_group_size".replace("_", "-"),
             type=int,
             metavar="N",
             help="columns that share a scale; 0: a whole row",
         )
+        if kind.startswith("qlinear"):  # of kernels for GPUs: refused with a reason
+            weights.add_argument(f"--{kind}_packing_format", metavar="FORMAT", help=argparse.SUPPRESS)
 
 
 def _bounds(text: str) -> tuple[str, Any]:

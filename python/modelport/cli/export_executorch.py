@@ -12,10 +12,11 @@ from ..quick_imports.command import import_quickly
 from . import export_executorch_generation
 from .companions import copy_companions
 from .console import Console, note_code
+from .executorch_arguments import IN_FEWER_BITS
 from .export_onnx import warnings_as_notes
 from .inspect_artifact import size_text
 from .interrupt import interruptible
-from .outcome import refuse_difference
+from .outcome import refuse_unless_fewer_bits
 
 MODEL_FILE = "model.pte"
 
@@ -43,7 +44,7 @@ def run(args: Any, console: Console) -> bool:
         if loading.model_class().can_generate():
             return export_executorch_generation.run(args, console, loading, config, staging)
         _refuse_flags_of_generation(args)
-        program = _program(console, loading, config)
+        program = _program(console, loading, config.without_encoder())
         for note in program.notes:
             console.note(note)
         total = sum(t.nbytes for t in program.captured.lazy_program.weights().values())
@@ -55,10 +56,7 @@ def run(args: Any, console: Console) -> bool:
         if not args.no_check:
             with console.stage("check"):
                 report = _check(args, program, staging, loading)
-        if args.atol is None and (args.qlinear or args.qembedding):
-            console.note("weights in fewer bits change values: the check tells by how much, and --atol sets a limit")
-        else:
-            refuse_difference(console, report)
+        refuse_unless_fewer_bits(console, report, args.atol, config)
         size = (staging.folder / staging.name).stat().st_size
         loading.checkpoint.refuse_changed()
         staging.commit()
@@ -89,10 +87,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         use_custom_kv_cache=args.use_custom_kv_cache,
         disable_dynamic_shapes=args.no_dynamic_axes,
         image_size=args.image_size,
-        qlinear=args.qlinear,
-        qlinear_group_size=args.qlinear_group_size,
-        qembedding=args.qembedding,
-        qembedding_group_size=args.qembedding_group_size,
+        **{name: getattr(args, name) for name in IN_FEWER_BITS},
     )
     with console.stage("import"):
         if not args.trust_remote_code:  # which may use whatever it likes
@@ -104,8 +99,19 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
             runtime()
         if args.trust_remote_code:
             note_code(console, folder)
+        _take_type_of_backend(args, console, config, folder)
         loading = Loading(args, folder)
     return loading, config
+
+
+def _take_type_of_backend(args: Any, console: Console, config: Any, folder: Path) -> None:
+    from ..exporters.executorch_generation import own_dtype
+
+    own = own_dtype(folder)
+    wanted = config.for_type(own).dtype
+    if args.dtype is None and wanted is not None:
+        args.dtype = wanted
+        console.note(f"the model is exported in {args.dtype}, the type that XNNPACK computes in, not in {own}")
 
 
 def _program(console: Console, loading: Any, config: Any) -> Any:

@@ -10,7 +10,7 @@ from ..base.printable import python_text, shell_quote
 from .companions import copy_companions
 from .console import Console
 from .inspect_artifact import size_text
-from .outcome import refuse_difference
+from .outcome import refuse_unless_fewer_bits
 
 
 def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging) -> bool:
@@ -39,7 +39,7 @@ def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging
     if not args.no_check:
         with console.stage("check"):
             report = _check(args, loading, program)
-    refuse_difference(console, report)
+    refuse_unless_fewer_bits(console, report, args.atol, config)
     size = program.stat().st_size
     loading.checkpoint.refuse_changed()
     staging.commit()

@@ -15,3 +15,11 @@ def refuse_difference(console: Console, report: Any) -> None:
     if not console.quiet and not console.as_json:
         say(printable(str(report)))
     raise report.error()
+
+
+def refuse_unless_fewer_bits(console: Console, report: Any, limit: float | None, config: Any) -> None:
+    """The same, of a program whose weights may be stored in fewer bits: how much that may change is for the user."""
+    if limit is None and config.fewer_bits():
+        console.note("weights in fewer bits change values: the check tells by how much, and --atol sets a limit")
+    else:
+        refuse_difference(console, report)

@@ -113,6 +113,8 @@ class OnnxConfig(DynamoConfig):
             raise problem("E0306", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")
 
 
+_IN_FEWER_BITS = ("qlinear", "qembedding", "qlinear_encoder", "qembedding_encoder")
+_HALVES = ("float16", "bfloat16")
 # Backends of ExecuTorch that others can write for, and we not yet.
 _NOT_YET = ("cuda", "cuda-windows", "metal", "mlx", "openvino", "qnn", "vulkan")
 
@@ -125,6 +127,8 @@ class ExecutorchConfig(DynamoConfig):
     has; or "xnnpack": XNNPACK computes what it can, which is most of a model. `qlinear` stores the weights of linear
     layers in 4 or 8 bits ("8da4w", "8da8w": inputs are rounded to 8 bits too; "4w", "8w"; with xnnpack only),
     `qembedding` those of embeddings ("4w", "8w"); the group sizes say how many columns share a scale, 0 all of a row.
+    "8da4w,8da8w" is the second form where groups of the first do not divide a row. In a model that generates with an
+    encoder of its own, the encoder takes the forms of `qlinear_encoder` and `qembedding_encoder` instead.
     With `output_path` the program is written there at once. `dims` bounds dynamic axes, `{"seq": (1, 2048)}`, and
     `max_seq_len` those of sequences: the runtime sets aside memory for the largest sizes. `dtype` ("fp16", "bf16",
     "fp32") exports the model as if it had been loaded in that type. `checks_as_outputs` adds what the model assumed of
@@ -156,6 +160,12 @@ class ExecutorchConfig(DynamoConfig):
     qlinear_group_size: int | None = None
     qembedding: str | None = None
     qembedding_group_size: int | None = None
+    qlinear_encoder: str | None = None
+    qlinear_encoder_group_size: int | None = None
+    qembedding_encoder: str | None = None
+    qembedding_encoder_group_size: int | None = None
+    qlinear_packing_format: str | None = None
+    qlinear_encoder_packing_format: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -164,20 +174,53 @@ class ExecutorchConfig(DynamoConfig):
             raise problem("E0306", what, "give one of them")
         self.backend = self.recipe = self.backend or self.recipe or "portable"
         _check_backend(self.backend)
-        if self.qlinear and self.backend != "xnnpack":
-            what = f"qlinear={self.qlinear!r} is for products that XNNPACK computes, and the recipe is {self.backend}"
-            raise problem("E0306", what, 'recipe="xnnpack", or --recipe xnnpack')
-        for kind in ("qlinear", "qembedding"):
-            group = getattr(self, f"{kind}_group_size")
-            if group is not None and not (type(group) is int and group >= 0 and getattr(self, kind)):
-                what = f"{kind}_group_size={group!r} goes with {kind}, and is a number of columns, or 0 for all"
-                raise problem("E0306", what, f'{kind}="8w", {kind}_group_size=32')
+        self._check_fewer_bits()
         for name in ("alloc_graph_input", "alloc_graph_output", "alloc_mutable_buffers"):
             if not getattr(self, name):
                 what = f"{name}=False: programs whose memory the caller provides are not written yet"
                 raise problem("E0306", what, f"leave {name} out")
         if self.max_seq_len is not None and (type(self.max_seq_len) is not int or self.max_seq_len < 1):
             raise problem("E0306", f"max_seq_len={self.max_seq_len!r} is no size", "max_seq_len=2048")
+
+    def _check_fewer_bits(self) -> None:
+        for kind in _IN_FEWER_BITS:
+            form, group = getattr(self, kind), getattr(self, f"{kind}_group_size")
+            if form and kind.startswith("qlinear") and self.backend != "xnnpack":
+                what = f"{kind}={form!r} is for products that XNNPACK computes, and the recipe is {self.backend}"
+                raise problem("E0306", what, 'recipe="xnnpack", or --recipe xnnpack')
+            if group is not None and not (type(group) is int and group >= 0 and form):
+                what = f"{kind}_group_size={group!r} goes with {kind}, and is a number of columns, or 0 for all"
+                raise problem("E0306", what, f'{kind}="8w", {kind}_group_size=32')
+            packing = getattr(self, f"{kind}_packing_format", None)
+            if packing:
+                what = f"{kind}_packing_format={packing!r} is of kernels for GPUs, and the recipe is {self.backend}"
+                raise problem("E0306", what, "leave it out")
+
+    def fewer_bits(self) -> list[str]:
+        """The fields that store weights in fewer bits than the model has."""
+        return [kind for kind in _IN_FEWER_BITS if getattr(self, kind)]
+
+    def for_encoder(self) -> Self:
+        """As the encoder of a model that generates is written."""
+        own = {}
+        for kind in ("qlinear", "qembedding"):
+            for more in ("", "_group_size"):
+                own |= {f"{kind}{more}": getattr(self, f"{kind}_encoder{more}"), f"{kind}_encoder{more}": None}
+        return dataclasses.replace(self, **own)
+
+    def without_encoder(self) -> Self:
+        """The same, of a model that has no encoder of its own."""
+        given = [kind for kind in self.fewer_bits() if kind.endswith("_encoder")]
+        if given:
+            what = f"{given[0]}={getattr(self, given[0])!r}: the model has no encoder beside a decoder that generates"
+            raise problem("E0306", what, f"leave it out, or give {given[0].removesuffix('_encoder')}")
+        return self
+
+    def for_type(self, own: Any) -> Self:
+        """For a model in this type: XNNPACK computes in fp32, and would leave everything else to kernels."""
+        if self.backend != "xnnpack" or self.dtype is not None or str(own).removeprefix("torch.") not in _HALVES:
+            return self
+        return dataclasses.replace(self, dtype="fp32")
 
 
 def _check_backend(name: str) -> None:

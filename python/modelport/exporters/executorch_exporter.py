@@ -1,4 +1,4 @@
-"""Export to ExecuTorch: any model that capture takes, as a `.pte` program of portable kernels."""
+"""Export to ExecuTorch: any model that capture takes, as a `.pte` program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..weights.checkpoint import read_config
 from .base import HfExporter
 from .configs import ExecutorchConfig
 from .executorch import ExecutorchProgram
-from .executorch_generation import export_for_generation
+from .executorch_generation import export_for_generation, own_dtype
 from .patches import apply_patches
 from .prepare import config_flags, in_dtype, prepare_for_export
 
@@ -32,7 +32,7 @@ class ExecutorchExporter(HfExporter):
         sample_inputs: MutableMapping[str, Any],
         config: ExecutorchConfig | dict[str, Any] | None = None,
     ) -> ExecutorchProgram:
-        config = ExecutorchConfig.given(config)
+        config = ExecutorchConfig.given(config).without_encoder().for_type(own_dtype(model))
         dtype = float_dtype(config.dtype)
         options = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "dtype": dtype}
         if isinstance(model, str | os.PathLike):

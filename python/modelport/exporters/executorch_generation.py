@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -33,6 +34,7 @@ from ..lazy.checkpoint_weights import CheckpointWeights
 from ..lazy.folder import open_model
 from ..models.locks import only_user
 from ..weights import lazy_weights
+from ..weights.checkpoint import read_config
 from .configs import ExecutorchConfig
 from .executorch import ExecutorchProgram
 from .executorch_bounds import longest_sequence
@@ -47,6 +49,7 @@ _TEXT = {"input_ids": {1: "seq"}, "cache_position": {0: "seq"}}
 
 def export_for_generation(model: Any, inputs: Mapping[str, Any], config: ExecutorchConfig) -> ExecutorchComponents:
     """`inputs` are those of `generate`: what an encoder reads. A decoder of text needs none."""
+    config = config.for_type(own_dtype(model))
     if isinstance(model, str | os.PathLike):
         model = open_model(model, dtype=float_dtype(config.dtype))
     refuse_if_it_cannot_generate(model)
@@ -60,13 +63,21 @@ def export_for_generation(model: Any, inputs: Mapping[str, Any], config: Executo
         elif any(_is_media(value) for value in one.values()):
             programs, notes = _multimodal(model, one, settings, config)
         else:
-            programs, notes = _decoder(model, settings, config)
+            programs, notes = _decoder(model, settings, config.without_encoder())
     decoder = programs.get("forward") or programs["text_decoder"]
     constants = constant_methods(model, decoder, settings, cached="cache_position" in decoder.input_names)
     components = ExecutorchComponents(programs, model, constants | of_media(model, programs), notes)
     if config.output_path is not None:
         components.save(config.output_path)
     return components
+
+
+def own_dtype(model: Any) -> Any:
+    """The type that a model, or the one in a folder, has or would be loaded in; None where nobody says."""
+    if not isinstance(model, str | os.PathLike):
+        return getattr(model, "dtype", None)
+    written = read_config(Path(model))
+    return written.get("dtype") or written.get("torch_dtype")
 
 
 def _of_one_text(inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,7 +138,8 @@ def _encoder_decoder(
         given = [{"input_ids": call["decoder_input_ids"]} | captured_states(captured, read) for call in seen["model"]]
         steps = steps_of_calls(model, seen["model"], given)
     program, notes = _cached(model, decoder, _TEXT | {"encoder_hidden_states": states}, config, steps)
-    return {"encoder": ExecutorchProgram(captured, config, model.config), "text_decoder": program}, notes
+    program_of_encoder = ExecutorchProgram(captured, config.for_encoder(), model.config)
+    return {"encoder": program_of_encoder, "text_decoder": program}, notes
 
 
 def _multimodal(model: Any, inputs: Mapping[str, Any], settings: CacheSettings, config: ExecutorchConfig) -> Programs:
@@ -142,7 +154,8 @@ def _multimodal(model: Any, inputs: Mapping[str, Any], settings: CacheSettings, 
     programs = {}
     for name, part in parts.items():
         axes = {"input_ids": {1: "seq"}} if name == "token_embedding" else None
-        programs[name] = ExecutorchProgram(captured_part(model, part.module, part.inputs, axes, config), config)
+        captured = captured_part(model, part.module, part.inputs, axes, config)
+        programs[name] = ExecutorchProgram(captured, config if axes else config.for_encoder())
     cache = filled_cache(cut.stepping, {"input_ids": ids_for(cut.stepping, 2)})
     if cache is None:
         what = f"{type(model).__name__} has no cache that a program could keep"

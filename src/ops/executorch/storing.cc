@@ -49,6 +49,13 @@ StoredAs linear_stored(std::string_view form, std::optional<std::int64_t> group)
   return find(kLinearForms, "linear layers", form, group);
 }
 
+void store_linear(Storing& storing, std::string_view forms, std::optional<std::int64_t> group) {
+  const std::size_t comma = forms.find(',');
+  storing.linear = linear_stored(forms.substr(0, comma), group);
+  if (comma != std::string_view::npos)
+    storing.linear_else = linear_stored(forms.substr(comma + 1), 0);
+}
+
 StoredAs embedding_stored(std::string_view form, std::optional<std::int64_t> group) {
   return find(kEmbeddingForms, "embeddings", form, group);
 }

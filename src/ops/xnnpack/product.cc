@@ -26,7 +26,7 @@ Value connected(Lower& l, const Layer& layer) {
   Shape result = l.shape(layer.input);
   result.back() = filter[layer.transposed ? 1 : 0];
   std::vector<ir::NamedArg> args{{"input", {layer.input}}, {"filter", {layer.filter}}};
-  const auto& stored = l.storing().linear;
+  const auto& stored = l.storing().linear_of(filter.back().constant().value_or(0));
   if (stored && !layer.transposed && l.is_weight(layer.filter)) {
     const Lower::Quantized weight = l.quantized(layer.filter, *stored);
     if (stored->rounds_inputs)
