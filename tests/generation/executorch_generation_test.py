@@ -131,6 +131,18 @@ def test_kernels_for_language_models_serve_what_they_can(kind: str, kernels: str
     assert said[: len(want)] == want
 
 
+def test_linear_attention_is_one_kernel_that_reads_a_prompt_at_once(tmp_path: Path) -> None:
+    model = tiny("qwen3_next", **LINEAR)
+    for recipe in ("portable", "xnnpack"):
+        config = {"max_seq_len": 48, "use_custom_sdpa": True, "recipe": recipe}
+        parts = ExecutorchExporter().export_for_generation(model, config=config)
+        assert parts.notes == []
+        file = parts.save(tmp_path / f"{recipe}.pte")
+        assert read_program(file)["methods"]["forward"]["operators"]["llama::gated_delta_rule.out"] == 3
+        tokenizer = executorch_runner.write_tokenizer(tmp_path / "tokenizer.json")
+        assert ids_of(executorch_runner.texts({"": (file, PROMPT, TOKENS)}, tokenizer)[""]) == generated(model)
+
+
 def test_the_model_is_as_before_after_an_export_with_custom_kernels() -> None:
     model = tiny("llama")
     before, attention = generated(model), model.config._attn_implementation

@@ -202,22 +202,36 @@ def _cached(
     tried out."""
     decoder, settings = decoder.eval(), decoder.settings
     notes = []
-    if settings.custom_sdpa and not takes_custom(decoder.model):
+    if settings.custom_sdpa and not takes_custom(decoder.model) and not decoder.rules:
         notes.append(f"{type(model).__name__} has an attention of its own: use_custom_sdpa makes no difference to it")
     if not config.disable_dynamic_shapes and settings.length > 1:
-        try:
-            captured = captured_part(model, decoder, decoder.example(), shapes, config)
-            if _takes_one_token(captured) and serves(captured, steps):
-                return ExecutorchProgram(captured, config, model.config), notes
-            why = "the model does something else for one token than for several"
-        except ExportError as error:
-            why = _reason(error)
+        captured, why = _of_several_tokens(model, decoder, shapes, config)
+        if captured is not None and serves(captured, steps):
+            return ExecutorchProgram(captured, config, model.config), notes
         notes.append(f"tokens are read one by one, those of a prompt too: {why}")
     fixed = {name: {a: axis for a, axis in axes.items() if axis != "seq"} for name, axes in shapes.items()}
     captured = captured_part(model, decoder, decoder.example(tokens=1), fixed, config)
     if not serves(captured, steps):
         raise _gives_other_values(model)
     return ExecutorchProgram(captured, dataclasses.replace(config, dims=None), model.config), notes
+
+
+def _of_several_tokens(
+    model: Any, decoder: Any, shapes: Mapping[str, Any], config: ExecutorchConfig
+) -> tuple[Captured | None, str]:
+    """And why there is none, or why it may not serve."""
+    if decoder.rules and not config.use_custom_sdpa:  # each token of an answer would cost as much as a chunk
+        return (
+            None,
+            "its linear attention computes whole chunks; use_custom_sdpa takes a kernel for any number of tokens",
+        )
+    try:
+        captured = captured_part(model, decoder, decoder.example(), shapes, config)
+    except ExportError as error:
+        return None, _reason(error)
+    return captured if _takes_one_token(
+        captured
+    ) else None, "the model does something else for one token than for several"
 
 
 def _takes_one_token(captured: Captured) -> bool:

@@ -15,9 +15,13 @@ from contextvars import ContextVar
 from typing import Any
 
 import torch
+from transformers import masking_utils
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, causal_mask_function, sdpa_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from ..symbolic.replaced_attributes import replaced_here
+from .delta_rule import GATED_DELTA_RULE, gated_delta_rule
 
 NAME = "modelport_cached"
 _BEYOND_THE_KERNEL = ("softcap", "s_aux", "position_bias")
@@ -33,6 +37,8 @@ def define_operators() -> Any:
     library = torch.library.Library("modelport", "DEF")
     library.define("update_cache(Tensor value, Tensor cache, SymInt start_pos) -> Tensor")
     library.define(f"cached_attention{_ATTENTION}")
+    library.define(f"gated_delta_rule{GATED_DELTA_RULE}")
+    library.impl("gated_delta_rule", gated_delta_rule, "CompositeExplicitAutograd")
     library.impl("update_cache", _update_cache, "CompositeExplicitAutograd")
     library.impl("cached_attention", _cached_attention, "CompositeExplicitAutograd")
     return library
@@ -142,7 +148,9 @@ def attention_replaced(model: Any) -> Iterator[None]:
     """While it lasts, layers that ask for attention by its name get ours: a kernel, or one that reads a cache as it
     lies."""
     if not takes_custom(model):
-        yield
+        # One token needs a mask as well: it hides the places of the cache that are behind it.
+        with replaced_here(masking_utils, "_ignore_causal_mask_sdpa", lambda _: lambda *_args, **_more: False):
+            yield
         return
     define_operators()
     ALL_ATTENTION_FUNCTIONS.register(NAME, _attention)

@@ -99,6 +99,7 @@ class StaticStates(LinearAttentionCacheLayerMixin):
             state.copy_(torch.where(call.start == 0, torch.zeros_like(state), state))
         self.conv_states, self.recurrent_states = conv, recurrent  # models write to them, too
         self.has_previous_state = [True] * max(len(conv), len(recurrent))
+        self.record_past = True  # models then do the same for one token as for several
 
     def lazy_initialization(self, *_args: Any, **_kwargs: Any) -> None:
         """The buffers are there from the start."""

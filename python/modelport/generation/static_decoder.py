@@ -11,7 +11,8 @@ from transformers.cache_utils import Cache, EncoderDecoderCache
 
 from ..capturing.recording import zeros_of
 from .caches import parts_of
-from .custom_attention import CachedCall, CacheSettings, attention_replaced, calling
+from .custom_attention import CachedCall, CacheSettings, attention_replaced, calling, define_operators
+from .delta_rule import functions_of_the_rule, operator_at
 from .static_cache import PassingKeys, Shapes, StaticCache, layer_over, shapes_of
 
 TOKENS = 3  # of the example, distinct from the one row
@@ -25,6 +26,8 @@ class KeepsCache(torch.nn.Module):
         """`cache` is one that the model has filled, for the sizes of its layers."""
         super().__init__()
         self.model, self.config, self.settings = model, model.config, settings
+        self.rules = functions_of_the_rule(model)  # which a kernel can take the place of
+        define_operators()
         self._takes = inspect.signature(model.forward).parameters
         self._buffers_of = [
             {name: self._register(number, name, like) for name, like in kept.items()}
@@ -55,7 +58,8 @@ class KeepsCache(torch.nn.Module):
             arguments[f"{side}position_ids"] = positions[None]
         if "logits_to_keep" in self._takes:
             arguments["logits_to_keep"] = 1
-        with attention_replaced(self.model), calling(call):
+        rules = self.rules if self.settings.custom_sdpa else []
+        with attention_replaced(self.model), operator_at(rules), calling(call):
             logits = self.model(**arguments).logits
         return {"logits": logits[:, -1:]}
 

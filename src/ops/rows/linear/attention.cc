@@ -58,6 +58,15 @@ Results cached_attention(Call& call) {
   return one(call.dtype_of("query"), {query[0], query[1], query[2], value[3]});
 }
 
+Results gated_delta_rule(Call& call) {
+  const Shape& query = call.shape("query");
+  const Shape& value = call.shape("value");
+  const Dtype dtype = call.dtype_of("query");
+  call.require(query.size() == 4 && value.size() == 4, "the delta rule needs four axes");
+  return {ir::TensorType{dtype, {query[0], query[1], query[2], value[3]}},
+          ir::TensorType{dtype, call.shape("initial_state")}};
+}
+
 Results updated_cache(Call& call) { return one(call.dtype_of("cache"), call.shape("cache")); }
 
 Results attention_for_cpu(Call& call) {
@@ -252,6 +261,15 @@ constexpr std::array kAttentionOps{
           .samples = "f32[1, a, 4, 8], f32[1, 16, 2, 8], f32[1, 16, 2, 8], 2, None, 0.0, True; "
                      "f32[1, a, 4, 8], f32[1, 16, 4, 8], f32[1, 16, 4, 8], 3, f32[a, 16], "
                      "scale=0.5"},
+    // Linear attention: [batch, heads, length, width], decay and beta [batch, heads, length].
+    OpDef{.name = "modelport.gated_delta_rule",
+          .schema = "(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor "
+                    "initial_state) -> (Tensor, Tensor)",
+          .infer = gated_delta_rule,
+          .onnx = refuse("it is for caches of ExecuTorch programs"),
+          .executorch = direct("llama::gated_delta_rule.out"),
+          .samples = "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
+                     "a], f32[1, 2, 4, 6]"},
     OpDef{.name = "modelport.update_cache",
           .schema = "(Tensor value, Tensor cache, SymInt start_pos) -> Tensor",
           .infer = updated_cache,
