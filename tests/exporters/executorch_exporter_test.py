@@ -14,6 +14,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 import modelport
 from modelport.artifacts.pte import read_program
+from modelport.runtimes.executorch_compilers import tools_for
 
 pytest.importorskip("executorch")
 
@@ -224,11 +225,50 @@ def test_one_file_by_three_ways_to_write_it(scorer: Any, tmp_path: Path) -> None
     assert read_program(tmp_path / "saved.pte")["methods"]["forward"]["operators"]["aten::linear.out"] == 2
 
 
-@pytest.mark.parametrize("name", ["coreml_fp16", "cuda", "fast"])
+@pytest.mark.parametrize("name", ["coreml_int4", "fast"])
 def test_a_recipe_that_is_not_there_is_no_other_recipe(name: str) -> None:
     with pytest.raises(modelport.ExportError, match=name) as caught:
         modelport.ExecutorchConfig(backend=name)
     assert caught.value.code == "E0203" and "portable" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("coreml_fp16_ne", "coremltools"),
+        ("cuda", "CUDA"),
+        ("openvino", "pip install openvino"),
+        ("mlx", "pip install mlx"),
+        ("qnn", "QNN_SDK_ROOT"),
+        ("metal", "macOS"),
+        ("vulkan", "pip install executorch"),
+    ],
+)
+def test_a_backend_whose_tools_are_missing_says_what_to_install(scorer: Any, name: str, tool: str) -> None:
+    try:
+        tools_for(name)
+        pytest.skip("its tools are installed")
+    except modelport.ExportError as error:
+        assert error.code == "E0203" and tool in str(error) and "xnnpack" in str(error)
+    with pytest.raises(modelport.ExportError, match=tool):
+        exported(scorer, ids(2, 5), backend=name)
+
+
+def test_models_that_generate_are_not_compiled_by_other_tools() -> None:
+    with pytest.raises(modelport.ExportError, match="not for openvino"):
+        modelport.ExecutorchExporter().export_for_generation(None, config={"recipe": "openvino"})
+
+
+@pytest.mark.parametrize("name", ["openvino", "vulkan"])
+def test_a_backend_whose_tools_are_installed_gets_the_captured_program(scorer: Any, name: str, tmp_path: Path) -> None:
+    try:
+        tools_for(name)
+    except modelport.ExportError as error:
+        pytest.skip(str(error))
+    program = exported(scorer, ids(2, 5), backend=name)
+    assert isinstance(program.exported, torch.export.ExportedProgram) and program.exported.example_inputs is not None
+    method = read_program(program.save(tmp_path / "model.pte"))["methods"]["forward"]
+    assert {backend.lower().removesuffix("backend") for backend, *_ in method["delegates"]} == {name}
 
 
 def test_memory_of_the_caller_and_two_names_of_a_recipe_are_refused() -> None:

@@ -44,6 +44,8 @@ def run(args: Any, console: Console) -> bool:
         if loading.model_class().can_generate():
             return export_executorch_generation.run(args, console, loading, config, staging)
         _refuse_flags_of_generation(args)
+        if config.compiled_by_others:
+            return _run_compiler(console, loading, config, staging)
         program = _program(console, loading, config.without_encoder())
         for note in program.notes:
             console.note(note)
@@ -90,12 +92,16 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         **{name: getattr(args, name) for name in IN_FEWER_BITS},
     )
     with console.stage("import"):
-        if not args.trust_remote_code:  # which may use whatever it likes
+        # Code in the checkpoint, and compilers, may use whatever they like.
+        if not args.trust_remote_code and not config.compiled_by_others:
             import_quickly()
         from ..runtimes.executorch import runtime
+        from ..runtimes.executorch_compilers import tools_for
         from .loading import Loading
 
-        if not args.no_check:
+        if config.compiled_by_others:
+            tools_for(config.recipe)
+        elif not args.no_check:
             runtime()
         if args.trust_remote_code:
             note_code(console, folder)
@@ -121,6 +127,28 @@ def _program(console: Console, loading: Any, config: Any) -> Any:
         captured = loading.capture()
     with console.stage("lower"):
         return ExecutorchProgram(captured, config, loading.written)
+
+
+def _run_compiler(console: Console, loading: Any, config: Any, staging: Staging) -> bool:
+    """For a backend whose own tools compile for it; only they know what its values are."""
+    from ..exporters.executorch_backends import CompiledProgram
+
+    with console.stage("capture"):
+        captured = loading.capture()
+    program = CompiledProgram(captured, config.without_encoder())
+    with console.stage("compile"):
+        program.write(staging.folder / staging.name)
+    if not staging.is_file:
+        copy_companions(loading.folder, staging.folder)
+    for note in program.notes:
+        console.note(note)
+    file, size = staging.target / staging.name, (staging.folder / staging.name).stat().st_size
+    loading.checkpoint.refuse_changed()
+    staging.commit()
+    seconds = {name: round(taken, 4) for name, taken in console.seconds.items()}
+    data = {"ok": True, "files": {str(file): size}, "recipe": config.recipe, "seconds": seconds, "notes": console.notes}
+    console.result(f"wrote {file} ({size_text(size)}), {config.recipe}\n{console.timings()}", data)
+    return True
 
 
 def _check(args: Any, program: Any, staging: Staging, loading: Any) -> Any:

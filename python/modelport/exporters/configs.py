@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any, Self
@@ -114,9 +115,10 @@ class OnnxConfig(DynamoConfig):
 
 
 _IN_FEWER_BITS = ("qlinear", "qembedding", "qlinear_encoder", "qembedding_encoder")
+_OWN = ("portable", "xnnpack")  # what we write ourselves
 _HALVES = ("float16", "bfloat16")
-# Backends of ExecuTorch that others can write for, and we not yet.
-_NOT_YET = ("cuda", "cuda-windows", "metal", "mlx", "openvino", "qnn", "vulkan")
+# Backends of ExecuTorch whose own tools compile for them.
+_COMPILED = re.compile(r"cuda(-windows)?|metal|mlx|openvino|qnn|vulkan|coreml_fp(16|32)(_cpu|_gpu|_ne)?")
 
 
 @dataclasses.dataclass
@@ -124,7 +126,9 @@ class ExecutorchConfig(DynamoConfig):
     """How to export to ExecuTorch's `.pte`.
 
     `backend`, or `recipe` as optimum-executorch calls it, is "portable": the kernels that every build of the runtime
-    has; or "xnnpack": XNNPACK computes what it can, which is most of a model. `qlinear` stores the weights of linear
+    has; or "xnnpack": XNNPACK computes what it can, which is most of a model. What ExecuTorch has further backends for
+    ("openvino", "coreml_fp16", "cuda", "mlx", "qnn", "vulkan", ...) is compiled by its own tools, if they are installed
+    (not for generation). `qlinear` stores the weights of linear
     layers in 4 or 8 bits ("8da4w", "8da8w": inputs are rounded to 8 bits too; "4w", "8w"; with xnnpack only),
     `qembedding` those of embeddings ("4w", "8w"); the group sizes say how many columns share a scale, 0 all of a row.
     "8da4w,8da8w" is the second form where groups of the first do not divide a row. In a model that generates with an
@@ -200,6 +204,10 @@ class ExecutorchConfig(DynamoConfig):
         """The fields that store weights in fewer bits than the model has."""
         return [kind for kind in _IN_FEWER_BITS if getattr(self, kind)]
 
+    @property
+    def compiled_by_others(self) -> bool:
+        return self.backend not in _OWN
+
     def for_encoder(self) -> Self:
         """As the encoder of a model that generates is written."""
         own = {}
@@ -224,11 +232,8 @@ class ExecutorchConfig(DynamoConfig):
 
 
 def _check_backend(name: str) -> None:
-    if name in ("portable", "xnnpack"):
+    if name in _OWN or _COMPILED.fullmatch(name):
         return
-    if name in _NOT_YET or name.startswith("coreml_"):
-        what = f"executorch programs for {name} are not written yet: there are portable and xnnpack"
-    else:
-        what = f"{name!r} is no recipe for executorch"
+    what = f"{name!r} is no recipe for executorch"
     ways = ('recipe="portable", or --recipe portable: kernels that every runtime has', 'recipe="xnnpack"')
     raise problem("E0203", what, *ways)

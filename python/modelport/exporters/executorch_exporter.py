@@ -11,10 +11,12 @@ import torch
 
 from ..base.dtypes import float_dtype, short_name
 from ..lazy.entry import capture
+from ..runtimes.executorch_compilers import tools_for
 from ..weights.checkpoint import read_config
 from .base import HfExporter
 from .configs import ExecutorchConfig
 from .executorch import ExecutorchProgram
+from .executorch_backends import CompiledProgram
 from .executorch_generation import export_for_generation, own_dtype
 from .patches import apply_patches
 from .prepare import config_flags, in_dtype, prepare_for_export
@@ -32,7 +34,10 @@ class ExecutorchExporter(HfExporter):
         sample_inputs: MutableMapping[str, Any],
         config: ExecutorchConfig | dict[str, Any] | None = None,
     ) -> ExecutorchProgram:
+        """A `CompiledProgram` where the backend is one that ExecuTorch's own tools compile for."""
         config = ExecutorchConfig.given(config).without_encoder().for_type(own_dtype(model))
+        if config.compiled_by_others:
+            tools_for(str(config.backend))
         dtype = float_dtype(config.dtype)
         options = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "dtype": dtype}
         if isinstance(model, str | os.PathLike):
@@ -47,7 +52,11 @@ class ExecutorchExporter(HfExporter):
             model_config = getattr(model, "config", None)
         if dtype is not None:
             captured.origin = {"dtype": short_name(dtype)}
-        program = ExecutorchProgram(captured, config, model_config)
+        program: Any
+        if config.compiled_by_others:
+            program = CompiledProgram(captured, config)
+        else:
+            program = ExecutorchProgram(captured, config, model_config)
         if config.output_path is not None:
             program.save(config.output_path)
         return program

@@ -49,6 +49,9 @@ _TEXT = {"input_ids": {1: "seq"}, "cache_position": {0: "seq"}}
 
 def export_for_generation(model: Any, inputs: Mapping[str, Any], config: ExecutorchConfig) -> ExecutorchComponents:
     """`inputs` are those of `generate`: what an encoder reads. A decoder of text needs none."""
+    if config.compiled_by_others:
+        what = f"models that generate are written for portable and xnnpack, not for {config.backend}"
+        raise problem("E0203", what, 'recipe="xnnpack", or --recipe xnnpack')
     config = config.for_type(own_dtype(model))
     if isinstance(model, str | os.PathLike):
         model = open_model(model, dtype=float_dtype(config.dtype))
