@@ -3,8 +3,8 @@
 one that optimum-executorch makes of the same folder: time, memory, delegates, and tokens per second in the runtime.
 
 Exits with 1 and a list when a requirement is missed. `--quick` leaves the peer out, `--layers` makes the model smaller:
-the peer takes a quarter of an hour of one processor for all 28. The peer is installed into a folder of its own, because it
-wants another transformers.
+the peer takes more than a quarter of an hour of one processor for all 28. It is installed into a folder of its own,
+because it wants another transformers.
 """
 
 from __future__ import annotations

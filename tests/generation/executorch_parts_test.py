@@ -15,7 +15,7 @@ import torch
 import transformers as t
 import zoo
 from dequantized_models import LINEAR, dequantized
-from executorch_decoders import tiny
+from executorch_decoders import tiny as decoder
 from executorch_runner import BOS, EOS, VOCABULARY, ids_of
 from tiny_generators import made
 from tiny_models import SMALL, tiny
@@ -123,7 +123,7 @@ def test_encoder_and_decoder_take_forms_of_their_own(name: str, forms: dict[str,
 def test_forms_of_an_encoder_need_one() -> None:
     config = {"max_seq_len": 16, "recipe": "xnnpack", "qlinear_encoder": "8w"}
     with pytest.raises(ExportError, match="no encoder beside a decoder") as caught:
-        ExecutorchExporter().export_for_generation(tiny("llama"), config=config)
+        ExecutorchExporter().export_for_generation(decoder("llama"), config=config)
     assert "give qlinear" in str(caught.value)
 
 
