@@ -100,7 +100,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         from .loading import Loading
 
         if config.compiled_by_others:
-            tools_for(config.recipe)
+            tools_for(str(config.recipe))
         elif not args.no_check:
             runtime()
         if args.trust_remote_code:

@@ -210,7 +210,7 @@ class ExecutorchConfig(DynamoConfig):
 
     def for_encoder(self) -> Self:
         """As the encoder of a model that generates is written."""
-        own = {}
+        own: dict[str, Any] = {}
         for kind in ("qlinear", "qembedding"):
             for more in ("", "_group_size"):
                 own |= {f"{kind}{more}": getattr(self, f"{kind}_encoder{more}"), f"{kind}_encoder{more}": None}
