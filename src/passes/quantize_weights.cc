@@ -24,6 +24,7 @@ class Quantizer {
   ir::Graph run() {
     for (const ir::Node& node : graph_.nodes()) {
       const bool done = (node.op == "onnx.MatMul" && product(node)) ||
+                        (node.op == "onnx.Gemm" && product_and_sum(node)) ||
                         (node.op == "onnx.Gather" && embedding(node));
       if (!done) rebuild_.copy(node);
     }
@@ -104,20 +105,39 @@ class Quantizer {
       return false;
     }
     if (!can_be(weight)) return false;
-    const Stored& made = stored(weight, node.place);
-    std::vector<ir::ValueId> inputs{rebuild_(input_of(node, 0)), made.codes, made.scales};
-    if (made.zero_points != ir::ValueId{}) inputs.push_back(made.zero_points);
-    const ir::ValueId result =
-        rebuild_.emit("com.microsoft.MatMulNBits", inputs,
-                      {{"K", {shape::Int(made.columns)}},
-                       {"N", {type(weight).shape[0]}},
-                       {"bits", {shape::Int(how_.bits)}},
-                       {"block_size", {shape::Int(how_.block)}},
-                       {"accuracy_level", {shape::Int(how_.accuracy_level)}}},
-                      type(node.results[0]), node.place);
+    rebuild_.replace(node.results[0], multiplied(node, weight));
+    note(node, "");
+    return true;
+  }
+
+  /// x times the transposed weight plus a bias, as products of two axes are lowered.
+  bool product_and_sum(const ir::Node& node) {
+    const ir::Arg* transposed = node.find("transB");
+    const bool plain = transposed != nullptr && *transposed == ir::Arg{shape::Int(1)} &&
+                       node.find("alpha") == nullptr && node.find("beta") == nullptr &&
+                       node.find("transA") == nullptr;
+    const ir::ValueId weight = input_of(node, 1);
+    if (!plain || !can_be(weight)) return false;
+    ir::ValueId result = multiplied(node, weight);
+    if (const ir::ValueId bias = input_of(node, 2); bias != ir::ValueId{})
+      result = rebuild_.emit("onnx.Add", {result, rebuild_(bias)}, {}, type(node.results[0]),
+                             node.place);
     rebuild_.replace(node.results[0], result);
     note(node, "");
     return true;
+  }
+
+  ir::ValueId multiplied(const ir::Node& node, ir::ValueId weight) {
+    const Stored& made = stored(weight, node.place);
+    std::vector<ir::ValueId> inputs{rebuild_(input_of(node, 0)), made.codes, made.scales};
+    if (made.zero_points != ir::ValueId{}) inputs.push_back(made.zero_points);
+    return rebuild_.emit("com.microsoft.MatMulNBits", inputs,
+                         {{"K", {shape::Int(made.columns)}},
+                          {"N", {type(weight).shape[0]}},
+                          {"bits", {shape::Int(how_.bits)}},
+                          {"block_size", {shape::Int(how_.block)}},
+                          {"accuracy_level", {shape::Int(how_.accuracy_level)}}},
+                         type(node.results[0]), node.place);
   }
 
   bool embedding(const ir::Node& node) {
