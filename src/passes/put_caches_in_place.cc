@@ -129,7 +129,10 @@ class InPlace {
   void note() {
     for (const CachedAttention& site : sites_) {
       const std::string& path = graph_.place(graph_.node(site.node).place).module_path;
-      context_.notes.push_back({std::string(site.form) + ", in place", "", path});
+      // Readers of the file look for the window: it counts tokens, and not the padding between
+      // them.
+      const std::string_view how = site.window ? ", in place, within a window" : ", in place";
+      context_.notes.push_back({std::string(site.form).append(how), "", path});
       context_.notes.push_back(
           {"rotary embedding inside attention", turns_inside(site) ? "" : why_outside(site), path});
     }
@@ -143,6 +146,11 @@ class InPlace {
     const auto other = [&](ir::ValueId id) {
       return graph_.value(id).name.starts_with("past") && !caches.contains(id);
     };
+    if (!graph_.assumptions.empty()) {
+      context_.notes.push_back(
+          {std::string(kFusion), "the model branches on its data, which padding is part of", ""});
+      return false;
+    }
     if (std::ranges::none_of(graph_.inputs, other)) return true;
     context_.notes.push_back({std::string(kFusion), "there is a state beside keys and values", ""});
     return false;

@@ -107,6 +107,15 @@ def test_prompts_of_different_lengths_where_a_file_gives_the_last_logits_only(lo
     assert torch.equal(ours.generate(**prompt, **settings), model.generate(**prompt, **settings))
 
 
+def test_padding_behind_tokens_that_a_window_would_count_is_refused(loaded):
+    behind = {"input_ids": torch.tensor([[5, 6, 7, 0]]), "attention_mask": torch.tensor([[1, 1, 1, 0]])}
+    with pytest.raises(modelport.ExportError, match="padding_side"):
+        loaded("mistral")[1](**behind)
+    model, ours = loaded("qwen3")  # which has no window
+    got, want = ours(**behind).logits, model(**behind).logits
+    torch.testing.assert_close(got[:, :3], want[:, :3], atol=1e-5, rtol=1e-4)
+
+
 def test_a_text_longer_than_the_tables_of_positions_is_refused(loaded):
     _, ours = loaded("qwen3")
     with pytest.raises(modelport.ExportError, match="64"):

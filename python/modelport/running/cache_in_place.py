@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, EncoderDecoderCache
 
+from ..artifacts.artifact import Artifact
 from ..base.errors import problem
 from ..runtimes.runner import Memory, Runner
 from .cache import Kept, SessionCache
@@ -135,6 +136,7 @@ class InPlaceDecoder(Decoder):
     def __init__(self, step: Runner):
         super().__init__(step)
         self._session = step
+        self._window = "within a window" in (Artifact(step.path).note("fusions") or "")
 
     def new_cache(self, room: int = 0) -> Cache:
         return InPlaceCache(self._own, self.memory, room)
@@ -147,6 +149,13 @@ class InPlaceDecoder(Decoder):
                 "E0314",
                 f"this model cannot go on from a {kind}: its own cache is in buffers that the file writes into",
                 "leave past_key_values out; generate(..., return_dict_in_generate=True) gives the cache to go on with",
+            )
+        if self._window and bool((inputs[_MASK].diff(dim=1) < 0).any()):
+            raise problem(
+                "E0301",
+                "rows are padded behind their tokens: the model's window counts the padding, and this file's does not",
+                "pad in front: tokenizer(..., padding_side='left')",
+                "export it with --operators standard",
             )
         own.prepare(call.batch, call.tokens)
         fresh = inputs[_MASK][:, -call.tokens :] != 0
@@ -178,7 +187,7 @@ class InPlaceDecoder(Decoder):
         packed[_MASK] = fresh.gather(1, order).to(inputs[_MASK].dtype)
         back = order.argsort(dim=1)
         results = self._called(packed, cache.buffers)
-        if any(not _of_tokens(value, fresh.shape) for value in results.values()):
+        if any(_tokens_first(value, fresh.shape) is None for value in results.values()):
             # The file gives the last columns only, which are padding here.
             return self._row_by_row(inputs, fresh, cache)
         return {name: _in_order(value, back, fresh.shape) for name, value in results.items()}
@@ -197,19 +206,29 @@ class InPlaceDecoder(Decoder):
         return {name: torch.cat(rows) for name, rows in found.items()}
 
 
-def _of_tokens(tensor: torch.Tensor, shape: Sequence[int]) -> bool:
-    return tensor.dim() >= 2 and tensor.shape[:2] == tuple(shape)
+def _tokens_first(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor | None:
+    """With rows and tokens as its first axes; nothing where it has none. Positions of several kinds have them last."""
+    if tensor.dim() >= 2 and tensor.shape[:2] == tuple(shape):
+        return tensor
+    kinds = tensor.dim() == 3 and not tensor.is_floating_point() and tensor.shape[1:] == tuple(shape)
+    return tensor.permute(1, 2, 0) if kinds else None
+
+
+def _as_before(changed: torch.Tensor, before: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+    return changed if found is before else changed.permute(2, 0, 1)
 
 
 def _in_order(tensor: torch.Tensor, order: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    if not _of_tokens(tensor, shape):
+    found = _tokens_first(tensor, shape)
+    if found is None:
         return tensor
-    index = order.reshape(*order.shape, *([1] * (tensor.dim() - 2))).expand(tensor.shape)
-    return tensor.gather(1, index)
+    index = order.reshape(*order.shape, *([1] * (found.dim() - 2))).expand(found.shape)
+    return _as_before(found.gather(1, index), tensor, found)
 
 
 def _row(tensor: torch.Tensor, row: int, there: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    return tensor[row : row + 1, there] if _of_tokens(tensor, shape) else tensor
+    found = _tokens_first(tensor, shape)
+    return tensor if found is None else _as_before(found[row : row + 1, there], tensor, found)
 
 
 def _spread(tensor: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
