@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-faults bench-capture bench-onnx bench-generate bench-quantize bench-build fuzz fuzz-models tidy tidy-changed \
+.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-faults bench-capture bench-onnx bench-generate bench-llm bench-quantize bench-build fuzz fuzz-models tidy tidy-changed \
   support clean setup
 
 help:
@@ -45,6 +45,7 @@ help:
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
 	@echo "make bench-generate export for generation next to transformers.exporters, tokens per second next to genai"
+	@echo "make bench-llm      language models for onnxruntime next to genai's builder: export, memory, speed"
 	@echo "make bench-executorch  ExecuTorch programs next to transformers.exporters and optimum-executorch (LAYERS=2 is quicker)"
 	@echo "make bench-quantize weights in 4 bits: time and error next to torchao"
 	@echo "make bench-build    seconds of processor of builds, demo and tests, next to another commit (BASE=...); fails if a goal is missed"
@@ -176,6 +177,9 @@ bench-onnx: build $(VENV)/.bench
 
 bench-generate: build $(VENV)/.bench
 	$(PY) bench/bench_generate.py
+
+bench-llm: build $(VENV)/.bench
+	$(PY) bench/bench_llm.py
 
 bench-quantize: build
 	$(PY) -m pip install $(PIP_ARGS) -q --no-deps torchao==0.18.0

@@ -21,7 +21,9 @@ struct Contract {
   bool symbolic_arguments = true;  // arguments may be sizes that a run decides
 };
 
-inline constexpr std::array<std::string_view, 2> kOnnxDialects{"onnx.", "com.microsoft."};
+/// A weight in few bits is a node until the writer stores it.
+inline constexpr std::array<std::string_view, 3> kOnnxDialects{"onnx.", "com.microsoft.",
+                                                               "modelport.quantized"};
 inline constexpr std::array<std::string_view, 1> kExecutorchDialects{"et."};
 inline constexpr std::array<std::string_view, 3> kNotTorchs{"onnx.", "et.", "modelport."};
 

@@ -7,7 +7,7 @@ namespace modelport::passes {
 namespace {
 
 ir::Graph lowered(const OnnxTarget& target, const ir::Graph& graph) {
-  return lower_to_onnx(graph, target.opset);
+  return lower_to_onnx(graph, target);
 }
 ir::Graph lowered(const ExecutorchTarget& target, const ir::Graph& graph) {
   return lower_to_executorch(graph, target);

@@ -14,6 +14,7 @@ namespace modelport::passes {
 /// inputs and outputs are pairs of reals.
 struct OnnxTarget {
   int opset = 23;
+  bool for_onnxruntime = false;  // operators of its own where they are faster
 };
 /// Nodes `et.aten.add.out`: the kernel's name, the arguments of the functional schema. Numbers,
 /// conditions, assumptions and mutations stay what they are. Weights of embeddings are stored as

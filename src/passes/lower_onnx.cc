@@ -35,8 +35,9 @@ void drop_pair_views(ir::Graph& graph) {
 
 class OnnxLowering : public Lowering {
  public:
-  OnnxLowering(const ir::Graph& source, int opset)
-      : Lowering(source), lower_(target(), dims(), {.opset = opset}) {
+  OnnxLowering(const ir::Graph& source, const OnnxTarget& asked)
+      : Lowering(source),
+        lower_(target(), dims(), {.opset = asked.opset, .for_onnxruntime = asked.for_onnxruntime}) {
     for (const shape::Guard& guard : source.guards) {
       if (!shape::depends_on_data(guard.condition, source.dims)) target().guards.push_back(guard);
     }
@@ -92,8 +93,10 @@ class OnnxLowering : public Lowering {
       const ir::Place& place = source().place(assumption.place);
       target().assumptions.push_back({lower_.compare("Equal", value, expected), true,
                                       target().add_place(place.where, place.module_path),
-                                      "the model branches on its data, and the program has the "
-                                      "branch that the example took"});
+                                      assumption.what.empty()
+                                          ? "the model branches on its data, and the program has "
+                                            "the branch that the example took"
+                                          : assumption.what});
     }
     for (const shape::Guard& guard : source().guards) {
       if (!shape::depends_on_data(guard.condition, source().dims)) continue;
@@ -170,8 +173,8 @@ class OnnxLowering : public Lowering {
 
 }  // namespace
 
-ir::Graph lower_to_onnx(const ir::Graph& graph, int opset) {
-  return OnnxLowering(graph, opset).run();
+ir::Graph lower_to_onnx(const ir::Graph& graph, const OnnxTarget& target) {
+  return OnnxLowering(graph, target).run();
 }
 
 }  // namespace modelport::passes

@@ -6,7 +6,7 @@
 
 namespace modelport::passes {
 
-ir::Graph lower_to_onnx(const ir::Graph& graph, int opset);
+ir::Graph lower_to_onnx(const ir::Graph& graph, const OnnxTarget& target);
 ir::Graph lower_to_pt2(const ir::Graph& graph);
 ir::Graph lower_to_executorch(const ir::Graph& graph, const ExecutorchTarget& target);
 

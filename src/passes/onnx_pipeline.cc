@@ -16,6 +16,11 @@ constexpr std::array kBefore{
     Pass{"fuse_grouped_attention", "attention repeats key heads itself, without copying them",
          fuse_grouped_attention},
 };
+constexpr std::array kForOnnxruntime{
+    RuntimeFusion{"put_caches_in_place",
+                  "new keys and values are written into the cache instead of copying it",
+                  put_caches_in_place},
+};
 constexpr std::array kAfter{
     Pass{"fold_constants", "what is known now need not be computed each time", fold_constants},
     Pass{"simplify", "casts, transposes and neutral numbers that cancel", simplify},
@@ -33,13 +38,28 @@ constexpr Pipeline kPipeline{.before = kBefore, .after = kAfter, .contract = kOn
 }  // namespace
 
 const Pipeline& onnx_pipeline() { return kPipeline; }
+std::span<const RuntimeFusion> runtime_fusions() { return kForOnnxruntime; }
 
 ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings) {
+  FusionContext context;
+  return to_onnx(graph, settings, context);
+}
+
+ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionContext& context) {
+  const bool own = settings.optimize && settings.operators == Operators::onnxruntime;
   ir::Graph source = graph;
   if (settings.optimize) {
     for (const Pass& pass : kPipeline.before) pass.run(source);
   }
-  ir::Graph lowered = lower_to(OnnxTarget{.opset = settings.opset}, source);
+  if (own) {
+    for (const RuntimeFusion& fusion : kForOnnxruntime) fusion.run(source, context);
+  }
+  ir::Graph lowered = lower_to(OnnxTarget{.opset = settings.opset, .for_onnxruntime = own}, source);
+  if (settings.quantization) {
+    share_common(lowered);
+    quantize_weights(lowered, *settings.quantization, context);
+    drop_unused(lowered);
+  }
   if (settings.keep_weights) use_gemm_for_all_weights(lowered);
   if (settings.optimize) {
     for (const Pass& pass : kPipeline.after) {

@@ -1,11 +1,15 @@
 // From a captured graph to the ONNX graph that is written: the passes and why they run.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "ir/graph.h"
+#include "ops/fusions/elements.h"
 #include "passes/contract.h"
+#include "passes/quantize_weights.h"
+#include "passes/runtime_fusions.h"
 
 namespace modelport::passes {
 
@@ -22,13 +26,24 @@ struct Pipeline {
   const Contract& contract;      // what a graph is after each of these, and at the end
 };
 const Pipeline& onnx_pipeline();
+/// Before these, into operators of onnxruntime's own.
+std::span<const RuntimeFusion> runtime_fusions();
+
+enum class Operators {
+  standard,     // those of ONNX: any runtime takes them
+  onnxruntime,  // its own where they are faster
+};
 
 struct OnnxSettings {
   int opset = 23;
-  bool optimize = true;          // false: the plain lowering
-  bool keep_weights = false;     // as they are stored: no weight is wanted transposed
+  Operators operators = Operators::standard;
+  bool optimize = true;       // false: the plain lowering
+  bool keep_weights = false;  // as they are stored: no weight is wanted transposed
+  std::optional<WeightQuantization> quantization = {};
   bool limits_in_graph = false;  // the program tests its inputs itself
 };
+/// `context` is what fusions for onnxruntime need to know, and gets their notes.
+ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionContext& context);
 ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings);
 
 }  // namespace modelport::passes

@@ -37,6 +37,12 @@ void Rebuild::copy(const ir::Node& node) {
     value_of_[node.results[i].index] = graph_.node(copied).results[i];
 }
 
+std::vector<ir::ValueId> Rebuild::add(std::string op, std::vector<ir::NamedArg> args,
+                                      std::vector<ir::Type> types, ir::PlaceId place) {
+  return graph_.node(graph_.add_node(std::move(op), std::move(args), std::move(types), place))
+      .results;
+}
+
 ir::ValueId Rebuild::emit(std::string op, const std::vector<ir::ValueId>& inputs,
                           std::vector<ir::NamedArg> attributes, ir::TensorType type,
                           ir::PlaceId place) {

@@ -116,13 +116,13 @@ class Simplifier {
     if (type(x) == type(node.results[0])) return x;
     const ir::Node* inner = made_by(x, "onnx.Reshape");
     if (inner == nullptr) return {};
+    const ir::ValueId first = input_of(*inner, 0);
+    if (type(first) == type(node.results[0])) return first;
     // A 0 copies a size of what is reshaped: only then it matters what that was.
     const auto target = constant_of(graph_, input_of(node, 1));
     if (target && std::ranges::find(target->integers, 0) != target->integers.end() &&
         node.find("allowzero") == nullptr)
       return {};
-    const ir::ValueId first = input_of(*inner, 0);
-    if (type(first) == type(node.results[0])) return first;
     set_input(node, 0, first);
     return {};
   }

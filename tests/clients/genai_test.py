@@ -14,6 +14,8 @@ import torch
 from exported import NEW_TOKENS, built, generated, prompt, read_json, row_of, save_tokenizer, until_end
 from transformers import WhisperFeatureExtractor
 
+import modelport
+from modelport.artifacts.artifact import Artifact
 from modelport.contracts import export_for_client
 from modelport.contracts.genai import MODEL_TYPES
 
@@ -87,6 +89,31 @@ def test_rows_of_a_batch_may_differ_in_length(name: str, tmp_path: Path) -> None
     got = in_genai(tmp_path, [row[0].tolist() for row in rows])
     want = [generated(model, input_ids=row)[0] for row in rows]
     assert [until_end(tokens, model) for tokens in got] == want
+
+
+def test_beams_share_a_cache_in_place(tmp_path: Path) -> None:
+    model = built(row_of("qwen3"))
+    model.generation_config.no_repeat_ngram_size = 0
+    export(model, tmp_path)
+    assert read_json(tmp_path / "genai_config.json")["search"]["past_present_share_buffer"]
+    ids = prompt(9, 6)
+    settings = {"num_beams": 3, "early_stopping": True, "length_penalty": 1.0}
+    want = model.generate(ids, max_new_tokens=8, min_new_tokens=8, do_sample=False, **settings)
+    assert in_genai(tmp_path, ids.tolist(), 8, min_length=17, **settings) == want[:, 9:].tolist()
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_weights_in_few_bits_run(bits: int, tmp_path: Path) -> None:
+    """The same tokens as in `modelport.load`: what few bits change is measured elsewhere."""
+    model = built(row_of("qwen3"))
+    config = {"operators": "onnxruntime", "quantization": {"bits": bits, "block_size": 16}}
+    export_for_client("genai", model, {"input_ids": prompt(6)}, tmp_path, config)
+    operators = Artifact(tmp_path / "model.onnx").summary["operators"]
+    assert operators["com.microsoft.MatMulNBits"] == 15 and "com.microsoft.GatherBlockQuantized" in operators
+    ids = prompt(9, 1)
+    loaded = modelport.load(tmp_path)
+    want = loaded.generate(ids, max_new_tokens=8, min_new_tokens=8, do_sample=False)
+    assert in_genai(tmp_path, ids.tolist(), 8, min_length=17)[0] == want[0, 9:].tolist()
 
 
 def test_it_searches_as_the_generation_config_says(tmp_path: Path) -> None:

@@ -105,12 +105,17 @@ def test_genai_config_has_the_names_and_sizes_of_the_graph(tmp_path: Path) -> No
     }
     sizes = ("filename", "head_size", "hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers")
     assert [decoder[size] for size in sizes] == ["model.onnx", 16, 32, 4, 2, 2]
-    assert list(decoder["inputs"]) == [
-        *("input_ids", "attention_mask", "position_ids"),
-        *("past_key_names", "past_value_names"),
-    ]
+    # Positions are counted where keys are turned, inside attention.
+    assert list(decoder["inputs"]) == ["input_ids", "attention_mask", "past_key_names", "past_value_names"]
     search = config["search"]
-    assert search.items() >= {**settings, "max_length": 64, "past_present_share_buffer": False}.items()
+    assert search.items() >= {**settings, "max_length": 64, "past_present_share_buffer": True}.items()
+
+
+def test_genai_gives_a_new_cache_to_a_graph_of_standard_operators(tmp_path: Path) -> None:
+    export_for_client("genai", built("llama"), IDS, tmp_path, {"operators": "standard"})
+    config = read(tmp_path / "genai_config.json")
+    assert "position_ids" in config["model"]["decoder"]["inputs"]
+    assert config["search"]["past_present_share_buffer"] is False
 
 
 def test_genai_pads_with_the_end_token_where_there_is_no_other(tmp_path: Path) -> None:

@@ -20,7 +20,30 @@ struct OnnxGraph {
   ir::Graph graph;
   std::shared_ptr<Program> program;
   int opset = 0;
+  std::vector<passes::FusionNote> notes = {};  // on fusions for onnxruntime
 };
+
+/// Weights without axes whose number is in memory.
+ops::fusions::KnownNumbers known_numbers(const Program& program) {
+  ops::fusions::KnownNumbers known;
+  for (const ir::ValueId id : program.graph.weights) {
+    const ir::Value& weight = program.graph.value(id);
+    const auto found = program.weights.find(weight.name);
+    if (!weight.tensor().shape.empty() || found == program.weights.end()) continue;
+    const at::Tensor& tensor = found->second;
+    if (tensor.defined() && tensor.is_cpu() && !tensor.is_complex())
+      known.emplace(weight.name, tensor.item<double>());
+  }
+  return known;
+}
+
+passes::WeightQuantization quantization_of(const py::dict& given) {
+  return {.bits = py::cast<int>(given["bits"]),
+          .block = py::cast<std::int64_t>(given["block_size"]),
+          .zero_points = !py::cast<bool>(given["symmetric"]),
+          .search = py::cast<std::string>(given["method"]) == "search",
+          .accuracy_level = py::cast<int>(given["accuracy_level"])};
+}
 
 using Names = std::map<std::string, std::string>;
 
@@ -37,17 +60,29 @@ void rename(OnnxGraph& lowered, const Names& inputs, const Names& outputs) {
 
 std::shared_ptr<OnnxGraph> lower(std::shared_ptr<Program> program, int opset, bool optimize,
                                  const Names& inputs, const Names& outputs, const Names& dims,
-                                 bool keep_weights, bool limits_in_graph) {
+                                 bool keep_weights, bool limits_in_graph,
+                                 const std::string& operators, std::int64_t context_length,
+                                 const std::optional<py::dict>& quantization) {
+  const auto in_few_bits = quantization ? std::optional(quantization_of(*quantization))
+                                        : std::optional<passes::WeightQuantization>();
+  passes::FusionContext context{.known = known_numbers(*program), .context_length = context_length};
   const py::gil_scoped_release no_gil;
   auto lowered = std::make_shared<OnnxGraph>();
   ir::Graph source = program->graph;
   shape::Substitution renamed;
   for (const auto& [name, other] : dims) renamed.emplace(name, shape::Int::symbol(other));
   source.substitute(renamed);
-  lowered->graph = passes::to_onnx(source, {.opset = opset,
-                                            .optimize = optimize,
-                                            .keep_weights = keep_weights,
-                                            .limits_in_graph = limits_in_graph});
+  const auto chosen =
+      operators == "onnxruntime" ? passes::Operators::onnxruntime : passes::Operators::standard;
+  lowered->graph = passes::to_onnx(source,
+                                   {.opset = opset,
+                                    .operators = chosen,
+                                    .optimize = optimize,
+                                    .keep_weights = keep_weights,
+                                    .quantization = in_few_bits,
+                                    .limits_in_graph = limits_in_graph},
+                                   context);
+  lowered->notes = std::move(context.notes);
   rename(*lowered, inputs, outputs);
   lowered->program = std::move(program);
   lowered->opset = opset;
@@ -58,7 +93,7 @@ std::shared_ptr<OnnxGraph> lower(std::shared_ptr<Program> program, int opset, bo
 std::size_t node_count(const OnnxGraph& lowered) {
   const ir::Graph& graph = lowered.graph;
   const auto stored = [&](const ir::Node& node) {
-    if (node.op == "onnx.Constant") return true;
+    if (node.op == "onnx.Constant" || node.op == "modelport.quantized") return true;
     if (node.op != "onnx.Transpose") return false;
     const ir::ArgList& inputs = *node.find("inputs")->get<ir::ArgList>();
     const ir::Value& value = graph.value(*inputs[0].get<ir::ValueId>());
@@ -66,6 +101,14 @@ std::size_t node_count(const OnnxGraph& lowered) {
   };
   return graph.nodes().size() -
          static_cast<std::size_t>(std::ranges::count_if(graph.nodes(), stored));
+}
+
+/// (fusion, why not or nothing, module path) for each place that was looked at.
+py::list fusions(const OnnxGraph& lowered) {
+  py::list notes;
+  for (const passes::FusionNote& note : lowered.notes)
+    notes.append(py::make_tuple(note.fusion, note.objection, note.module_path));
+  return notes;
 }
 
 std::vector<std::string> input_names(const OnnxGraph& lowered) {
@@ -155,6 +198,7 @@ void bind_onnx(py::module_& module) {
   py::class_<OnnxGraph, std::shared_ptr<OnnxGraph>>(module, "OnnxGraph")
       .def("__str__", [](const OnnxGraph& lowered) { return ir::print(lowered.graph); })
       .def_property_readonly("node_count", &node_count)
+      .def("fusions", &fusions)
       .def("inputs", &input_names)
       .def("outputs", &output_names)
       .def("output_dtypes", &output_dtypes)
@@ -164,7 +208,9 @@ void bind_onnx(py::module_& module) {
       .def("bytes", &bytes_of);
   module.def("lower_onnx", &lower, py::arg("program"), py::arg("opset"), py::arg("optimize"),
              py::arg("inputs") = Names{}, py::arg("outputs") = Names{}, py::arg("dims") = Names{},
-             py::arg("keep_weights") = false, py::arg("limits_in_graph") = false);
+             py::arg("keep_weights") = false, py::arg("limits_in_graph") = false,
+             py::arg("operators") = "standard", py::arg("context_length") = 0,
+             py::arg("quantization") = py::none());
 }
 
 }  // namespace modelport::binding

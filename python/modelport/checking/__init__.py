@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .compare import check
+from .quality import QualityReport
 from .report import CheckReport, Row, Skipped
 
-__all__ = ["CheckReport", "Row", "Skipped", "check"]
+__all__ = ["CheckReport", "QualityReport", "Row", "Skipped", "check"]

@@ -23,6 +23,7 @@ from ..running.program_folder import find_generating_program
 from ..values.tolerance import Tolerance
 from ..weights.loading import load_model, read_preprocessor
 from .eager import Values, values_of
+from .quality import QualityAsked, QualityReport, compare_quality
 from .report import CheckReport, Row, Skipped, amount
 from .runner import Runner
 from .tolerance import row_of
@@ -37,20 +38,25 @@ def check(
     *,
     atol: float | None = None,
     name_first: bool = True,
-) -> CheckReport:
+    quality: QualityAsked | None = None,
+) -> CheckReport | QualityReport:
     """Compares an artifact (a file, the folder of an export, or what an exporter gave) with its model.
 
     `model` is the model or its checkpoint folder; without one it is the folder that the artifact says it came from.
     `inputs` are those of the model, one set or several; without any they are made by rule, at four sizes. `atol` is
     the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do.
 
-    A folder that generates is compared by what it generates; `inputs` are then those of `generate`."""
+    A folder that generates is compared by what it generates; `inputs` are then those of `generate`. Where its weights
+    are in few bits, the report says how much that costs: perplexity, best guesses, logits (`quality`)."""
     is_path = isinstance(artifact, str | os.PathLike)
     generating = find_generating_program(artifact) if is_path else None
     if generating is not None and not _has_a_past(inputs):
         return _check_program(generating, model, inputs, atol)
     if is_path and find_program(artifact) is None and generates(artifact) and not _has_a_past(inputs):
-        return _check_generation(Path(artifact), Artifact(find_models(artifact)[0]), model, inputs, atol)
+        part = Artifact(find_models(artifact)[0])
+        if part.note("quantization") and inputs is None:
+            return compare_quality(Path(artifact), _model(part, model)[0], str(artifact), quality)
+        return _check_generation(Path(artifact), part, model, inputs, atol)
     with _as_file(artifact) as (path, program):
         found: Any = Artifact(path, nodes=True) if find_program(path) is None else ProgramFile(path)
         model, folder = _model(found, model)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import problem
-from . import executorch_arguments
+from . import executorch_arguments, quantization_arguments
 from .console import say
 
 _MODEL = """modelport turns Hugging Face models into programs that other runtimes run.
@@ -125,7 +125,11 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
     what = command.add_argument_group("what is exported")
     what.add_argument("--task", help="such as text-generation; chooses the class (default: the one in config.json)")
     what.add_argument("--for", dest="client", choices=["genai", "transformers.js"], help="the client that is to run it")
-    what.add_argument("--dtype", choices=["fp32", "fp16", "bf16"], help="type of weights (default: the checkpoint's)")
+    what.add_argument(
+        "--dtype",
+        choices=["fp32", "fp16", "bf16", "int4", "int8"],
+        help="type of weights (default: the checkpoint's); int4 and int8: of products and embeddings, the rest in fp32",
+    )
     what.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
     what.add_argument(
         "--num-logits-to-keep",
@@ -144,6 +148,12 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
     what.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")
     how = command.add_argument_group("how it is written")
     how.add_argument("--opset", type=int, help="version of ONNX's operators (default 23)")
+    how.add_argument(
+        "--operators",
+        choices=["standard", "onnxruntime"],
+        help="standard: those of ONNX, for any runtime; onnxruntime: its own, which write into the cache in place "
+        "(default: standard, and onnxruntime with --for genai)",
+    )
     how.add_argument("--weights", choices=["copy", "link"], default="copy", help="link: point into the checkpoint")
     how.add_argument(
         "--external-data",
@@ -152,8 +162,10 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
         help="weights in a file beside the model (default), or inside it",
     )
     how.add_argument("--shard-size", type=_size, metavar="SIZE", help="weights in files of at most this, such as 2GB")
+    quantization_arguments.add(command, _positive)
     checked = command.add_argument_group("the check")
     checked.add_argument("--atol", type=_tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
+    quantization_arguments.add_quality(checked)
     checked.add_argument("--no-check", action="store_true", help="do not compare values with the model's")
     same = command.add_argument_group("flags of optimum-cli that say what is done anyway")
     same.add_argument("--device", choices=["cpu"], help="cpu, where the capture is done")
@@ -177,6 +189,7 @@ def _two_paths(args: argparse.Namespace) -> None:
         what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
         raise problem("E0306", what, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
     args.model, args.out = paths
+    quantization_arguments.read(args)
     args.with_past = bool(args.task and args.task.endswith("-with-past"))  # as optimum calls models with a cache
     if args.with_past:
         args.task = args.task.removesuffix("-with-past")
@@ -188,6 +201,7 @@ def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument("artifact", metavar="OUT", help="the folder of an export, or an .onnx or .pte file")
     command.add_argument("--model", metavar="FOLDER", help="the checkpoint (default: where the file says it came from)")
     command.add_argument("--atol", type=_tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
+    quantization_arguments.add_quality(command)
     _runs(command, "check_artifact")
 
 

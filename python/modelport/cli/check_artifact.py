@@ -21,10 +21,16 @@ def run(args: Any, console: Console) -> bool:
         Artifact(path)  # as above
     with console.stage("check"):
         import_quickly()
-        from ..checking import check
+        from ..checking import QualityReport, check
+        from ..checking.quality import QualityAsked
 
-        report = check(path, args.model, atol=args.atol)
-    console.result(f"{report}\nchecked in {console.seconds['check']:.2f} s, atol {report.atol:g}", report.to_dict())
+        quality = QualityAsked(args.text, args.max_perplexity_growth)
+        report = check(path, args.model, atol=args.atol, quality=quality)
+    if isinstance(report, QualityReport):
+        bound = f"{report.max_growth:g} % more perplexity allowed"
+    else:
+        bound = f"atol {report.atol:g}"
+    console.result(f"{report}\nchecked in {console.seconds['check']:.2f} s, {bound}", report.to_dict())
     if not report.ok:
         if not console.as_json:
             console.failure(report.error())

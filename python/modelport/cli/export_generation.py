@@ -43,7 +43,7 @@ def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging
     report = None
     if not args.no_check:
         with console.stage("check"):
-            report = _check(args, loading.model(), loading.inputs, staging.folder)
+            report = _check(args, loading.model(), loading.inputs, staging.folder, config)
     refuse_difference(console, report)
     if args.client:  # after the check: a client may divide the model as only it can run it
         _fit_client(args.client, console, loading, model, config, staging.folder)
@@ -79,7 +79,11 @@ def _fit_client(client: str, console: Console, loading: Any, model: Any, config:
     write_contract(client, console, folder, model.config, model.generation_config)
 
 
-def _check(args: Any, model: Any, inputs: Any, folder: Path) -> Any:
+def _check(args: Any, model: Any, inputs: Any, folder: Path, config: Any) -> Any:
+    if config.quantization is not None:
+        from ..checking.quality import QualityAsked, compare_quality
+
+        return compare_quality(folder, model, args.out, QualityAsked(args.text, args.max_perplexity_growth))
     from ..checking.generation import compare_generation, prompts_for
     from ..running import load
 

@@ -47,7 +47,9 @@ def run(args: Any, console: Console) -> bool:
             if not staging.is_file:
                 copy_companions(folder, staging.folder)
         report = None
-        if not args.no_check:
+        if config.quantization is not None:
+            console.note("what few bits cost is measured for models that generate, into a folder")
+        elif not args.no_check:
             with console.stage("check"):
                 report = _check(args, program, staging, loading)
         refuse_difference(console, report)
@@ -93,6 +95,9 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
             if args.client == "transformers.js" and args.weights == "link":
                 what = "transformers.js looks for weights in files with names of its own, not in the checkpoint's"
                 raise problem("E0306", what, "--weights copy")
+            if args.client == "transformers.js" and args.operators == "onnxruntime":
+                what = "transformers.js pads prompts in front, and onnxruntime's operators for caches do not take that"
+                raise problem("E0306", what, "--operators standard")
             refuse_unknown(args.client, loading.config, loading.model_class().__name__)
     return loading, OnnxConfig(
         dynamic=not args.no_dynamic_axes,
@@ -102,6 +107,8 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         shard_bytes=args.shard_size,
         num_logits_to_keep=args.num_logits_to_keep,
         limits_in_graph=args.limits_in_graph,
+        operators=args.operators or ("onnxruntime" if args.client == "genai" else "standard"),
+        quantization=args.quantization,
     )
 
 

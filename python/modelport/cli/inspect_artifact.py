@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -36,6 +37,7 @@ def facts(artifact: Artifact) -> dict[str, Any]:
         "ranges": {name: list(bounds) for name, bounds in artifact.ranges.items()},
         "guards": artifact.guards,
         "assumptions": artifact.assumptions,
+        "fusions": json.loads(artifact.note("fusions") or "[]"),
         "source": artifact.note("source"),
         "nodes": sum(summary["operators"].values()),
         "operators": dict(operators),
@@ -57,6 +59,7 @@ def text(row: dict[str, Any]) -> str:
     lines += _block("axes", [f"{name} in {low}..{'' if high is None else high}" for name, (low, high) in _bounds(row)])
     lines += _block("holds where", row["guards"])
     lines += _block("assumes", row["assumptions"])
+    lines += _block("fusions", [_fusion(fusion) for fusion in row["fusions"]])
     lines += _block(f"{row['nodes']} nodes", [f"{count:6} {op}" for op, count in row["operators"].items()])
     weights = row["weights"]
     lines += _block(
@@ -79,6 +82,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {_plain(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _fusion(row: dict[str, Any]) -> str:
+    why = f", but not here: {row['why_not']}" if row["why_not"] else ""
+    return f"{row['places']:6} {row['fusion']}{why}"
 
 
 def _bounds(row: dict[str, Any]) -> list[tuple[str, list[int | None]]]:

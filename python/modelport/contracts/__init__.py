@@ -36,9 +36,12 @@ def export_for_client(
     generation_config: Any = None,
 ) -> list[str]:
     """Exports a generative model into a folder that the client opens; gives notes on what is missing there. The other
-    arguments are those of `export_for_generation`."""
+    arguments are those of `export_for_generation`; without a config, onnxruntime-genai gets onnxruntime's operators."""
+    from ..exporters.configs import OnnxConfig
     from ..exporters.onnx import OnnxExporter
 
+    if config is None and client == "genai":
+        config = OnnxConfig(operators="onnxruntime")  # which is what runs it
     refuse_unknown(client, model.config, type(model).__name__)
     parts = OnnxExporter().export_for_generation(model, dict(inputs), config, generation_config)
     rename_parts(client, parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..exporters.onnx import context_length
 from . import genai_whisper as whisper
 from .layout import Graph, Layout, named_class, refusal, text_config
 
@@ -22,10 +23,9 @@ _LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
 
 _INPUTS = ("input_ids", "attention_mask", "position_ids")
 _CACHE = r"past_key_values\.\d+\.(?:key|value)"
+ROOM = "cache_length"  # the axis of a cache that may be longer than the tokens in it
 _SESSION = {"log_id": CLIENT, "provider_options": []}
-# How configs call the number of tokens that a model takes; some models have no limit.
-_CONTEXT = ("max_position_embeddings", "max_target_positions", "n_positions", "max_seq_len")
-_LONG = 32768
+_LONG = 32768  # tokens, for models without a limit
 _SEARCH: dict[str, Any] = {
     "diversity_penalty": 0.0,
     "do_sample": False,
@@ -173,10 +173,11 @@ def _search(layout: Layout) -> dict[str, Any]:
     given = {name: getattr(layout.generation_config, name, None) for name in _SEARCH}
     chosen = _SEARCH | {name: value for name, value in given.items() if value is not None}
     chosen["early_stopping"] = bool(chosen["early_stopping"])  # "never" is a value that only transformers has
-    # The graph appends to the cache; a buffer of full length that it writes into is another kind of graph.
-    return {**chosen, "max_length": _context_length(layout), "past_present_share_buffer": False}
+    # A graph of standard operators appends to the cache; one of onnxruntime's own writes into a buffer of full length.
+    graph = layout.graphs.get("model")
+    shared = graph is not None and any(ROOM in port.axes for port in graph.inputs_like(_CACHE))
+    return {**chosen, "max_length": _context_length(layout), "past_present_share_buffer": shared}
 
 
 def _context_length(layout: Layout) -> int:
-    config = text_config(layout.config)
-    return int(next((n for n in (getattr(config, name, None) for name in _CONTEXT) if n), _LONG))
+    return context_length(layout.config) or _LONG

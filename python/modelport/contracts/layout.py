@@ -15,7 +15,7 @@ from ..artifacts.artifact import Artifact
 from ..base.errors import ExportError, problem
 
 _PREFIX = "modelport."
-_OF_THE_GRAPH = ("limits",)
+_OF_THE_GRAPH = ("limits", "fusions", "quantization")
 
 
 @dataclasses.dataclass(frozen=True)

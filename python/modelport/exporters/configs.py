@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Self
 
 from ..base.errors import problem
+from .quantization import BITS, Quantization
 
 
 class ExportFormat(Enum):
@@ -92,6 +93,11 @@ class OnnxConfig(DynamoConfig):
     `num_logits_to_keep` is for generation: only the logits of so many last tokens are computed (0: those of all).
     `limits_in_graph` puts tests of the inputs into the graph, for runtimes that do not read the limits of the file:
     they then fail where the model was not captured for what they are given.
+    `operators="onnxruntime"` uses that runtime's own operators where they are faster, for caches above all, which it
+    then writes into instead of copying them; "standard" ones run anywhere. `context_length` is the number of tokens
+    that tables of positions are made for (default: what the model's config says).
+    `dtype="int4"` or `"int8"` stores weights of products and embeddings in so few bits, for kernels of onnxruntime's;
+    `quantization={"block_size": 32, "symmetric": True, "accuracy_level": 4, "method": "search"}` says how.
     """
 
     export_format: ExportFormat = ExportFormat.ONNX
@@ -107,9 +113,21 @@ class OnnxConfig(DynamoConfig):
     dtype: Any = None
     num_logits_to_keep: int = 0
     limits_in_graph: bool = False
+    operators: str = "standard"
+    context_length: int | None = None
+    quantization: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.quantization = Quantization.given(self.quantization, self.dtype)
+        if isinstance(self.dtype, str) and self.dtype in BITS:
+            self.dtype = "fp32"  # of what stays in floats, and of what goes in and comes out
+        if self.quantization is not None and self.weights == "link":
+            what = "weights in few bits are none that the checkpoint has, to point at"
+            raise problem("E0306", what, "weights='copy', or --weights copy")
+        if self.operators not in ("standard", "onnxruntime"):
+            what = f"operators={self.operators!r} are none that can be written"
+            raise problem("E0306", what, "operators='standard' or 'onnxruntime'")
         if self.weights not in ("copy", "link"):
             raise problem("E0306", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")
 

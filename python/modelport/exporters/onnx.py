@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 import functools
 import importlib.metadata
 import inspect
 import json
 import os
 import warnings
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,6 +35,7 @@ from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, output_names
 from .patches import apply_patches
 from .prepare import config_flags, in_dtype, prepare_for_export
+from .quantization import Quantization
 
 if TYPE_CHECKING:
     from ..generation.components import Components
@@ -124,6 +127,8 @@ class PartExport:
                 f"{name}: reading the prompt is not a case of continuing it, so that one graph does not serve both",
                 "OnnxExporter().export(model, inputs) exports either",
             )
+        if config.context_length is None:
+            config = dataclasses.replace(config, context_length=context_length(self.model.config))
         return OnnxProgram(captured, config, opset)
 
     def _counted(self, logits: int) -> int:
@@ -135,6 +140,17 @@ class PartExport:
             f"num_logits_to_keep={logits}: {who} gives the logits of all tokens, whatever it is told",
             "leave num_logits_to_keep out",
         )
+
+
+# How configs call the number of tokens that a model takes; some models have no limit.
+_CONTEXT = ("max_position_embeddings", "max_target_positions", "n_positions", "max_seq_len")
+
+
+def context_length(config: Any) -> int | None:
+    """The number of tokens that a model takes, where its config says so."""
+    text = config.get_text_config(decoder=True)
+    sizes = (getattr(text, name, None) for name in _CONTEXT)
+    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
 def checked_opset(asked: int | None) -> int:
@@ -172,8 +188,18 @@ class OnnxProgram:
     def _lowered(self, *, keep_weights: bool) -> Any:
         names = (self._input_names, self._output_names, self._axes)
         program = self.captured.lazy_program
-        settings = {"keep_weights": keep_weights, "limits_in_graph": self.config.limits_in_graph}
+        settings = {
+            "keep_weights": keep_weights,
+            "limits_in_graph": self.config.limits_in_graph,
+            "operators": self.config.operators,
+            "context_length": self.config.context_length or 0,
+            "quantization": None if self.quantization is None else dataclasses.asdict(self.quantization),
+        }
         return core.lower_onnx(program, self.opset, self.config.optimize, *names, **settings)
+
+    @property
+    def quantization(self) -> Quantization | None:
+        return self.config.quantization
 
     @functools.cached_property
     def limits(self) -> Limits:
@@ -207,7 +233,9 @@ class OnnxProgram:
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The model's own inputs, nested or already flat, as onnxruntime takes them."""
         tensors = self.captured.tensors_by_name(inputs, renamed=self._input_names)
-        feeds = {self._input_names[name]: to_numpy(tensor) for name, tensor in tensors.items()}
+        known = set(self.input_names)  # positions may have become needless
+        named = {self._input_names[name]: tensor for name, tensor in tensors.items()}
+        feeds = {name: to_numpy(tensor) for name, tensor in named.items() if name in known}
         self.limits.check_sizes([shape_of(feeds[name]) for name in self.limits.inputs])
         return feeds
 
@@ -320,12 +348,22 @@ class OnnxProgram:
             rows.append(("modelport.source", os.path.abspath(source)))
         if self.example_names is not None:
             rows.append(("modelport.example_names", json.dumps(self.example_names)))
+        if self.graph.fusions():
+            rows.append(("modelport.fusions", json.dumps(fusion_rows(self.graph.fusions()))))
+        if self.quantization is not None:
+            rows.append(("modelport.quantization", json.dumps(dataclasses.asdict(self.quantization))))
         # How the model was made of it, for a check that makes it again.
         rows += [(f"modelport.{key}", value) for key, value in getattr(self.captured, "origin", {}).items()]
         return rows
 
     def __str__(self) -> str:
         return str(self.graph)
+
+
+def fusion_rows(notes: Sequence[tuple[str, str, str]]) -> list[dict[str, Any]]:
+    """Notes on fusions, each with the number of its places: which were made, and why others were not."""
+    counts = collections.Counter((fusion, objection) for fusion, objection, _ in notes)
+    return [{"fusion": fusion, "why_not": why, "places": count} for (fusion, why), count in counts.items()]
 
 
 def warn_of_overflows(overflows: dict[str, tuple[int, str]]) -> None:

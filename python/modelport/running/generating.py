@@ -13,6 +13,7 @@ from transformers.generation.utils import ALL_CACHE_NAMES, GenerationMixin
 
 from ..base.errors import problem
 from ..models.locks import building_alone
+from .cache_in_place import InPlaceCache
 from .features import repeated
 from .folder import Folder
 from .outputs import fields_of, output_class
@@ -98,7 +99,9 @@ class OnSessions:
         )
         for name in ALL_CACHE_NAMES:
             if name not in given and isinstance(model_kwargs.get(name), Cache):
-                model_kwargs[name] = self.new_cache()
+                cache = model_kwargs[name] = self.new_cache()
+                if isinstance(cache, InPlaceCache):  # what is allocated once is as long as the text can get
+                    cache.room = generation_config.max_length
         return result
 
     def _supports_mm_encoder_outputs(self) -> bool:

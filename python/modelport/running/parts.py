@@ -13,6 +13,7 @@ from ..runtimes.executorch import ProgramSession
 from ..runtimes.opening import open_runners
 from ..runtimes.runner import Runner
 from .accepted_inputs import Taken
+from .cache_in_place import InPlaceDecoder, writes_in_place
 from .decoder import Decoder, parts_of
 from .features import Encoders
 from .folder import Folder
@@ -35,6 +36,8 @@ class Parts:
         self.decoder: Decoder | ProgramDecoder = (
             ProgramDecoder(step, room_in(folder), config)
             if isinstance(step, ProgramSession)
+            else InPlaceDecoder(step)
+            if writes_in_place(step)
             else Decoder(step, opened.get(folder.prefill or ""))
         )
         self.taken = Taken(folder, opened, self.encoders.outputs)

@@ -59,6 +59,26 @@ class OnnxFile:
         call.take(results[len(outputs) :], lambda value: bool(value.numpy().all()))
         return results[: len(outputs)]
 
+    def run_into(self, feeds: Mapping[str, Any], outputs: Sequence[str], into: Mapping[str, Any]) -> Sequence[Any]:
+        """As `run`; further outputs are written into values that there are already, which may be inputs as well."""
+        call = self._call
+        call.check_shapes(feeds, shape_of)
+        binding = self._session.io_binding()
+        for name, value in {**feeds, **call.state}.items():
+            binding.bind_ortvalue_input(name, value)
+        names = [*outputs, *call.further_outputs]
+        for name in names:
+            binding.bind_output(name, "cpu")
+        for name, value in into.items():
+            binding.bind_ortvalue_output(name, value)
+        try:
+            self._session.run_with_iobinding(binding)
+        except Exception as error:
+            raise self._refused(feeds, error) from error
+        results = binding.get_outputs()[: len(names)]
+        call.take(results[len(outputs) :], lambda value: bool(value.numpy().all()))
+        return results[: len(outputs)]
+
     def reset(self) -> None:
         """Buffers that the model writes to, as they were when it was exported."""
         self._call.reset()

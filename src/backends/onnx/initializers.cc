@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "weights/quantize/quantize.h"
 #include "weights/transpose.h"
 
 namespace modelport::onnx {
@@ -66,6 +68,22 @@ std::string bytes_of(const ir::Node& node, Dtype dtype) {
   return raw;
 }
 
+/// Its results are tensors of the file: codes, scales, and zero points where there are any.
+constexpr std::string_view kQuantized = "modelport.quantized";
+
+weights::Scheme scheme_of(const ir::Graph& graph, const ir::Node& node) {
+  const auto integer = [&](std::string_view name) {
+    return node.find(name)->get<shape::Int>()->constant().value();
+  };
+  return {.layout = *weights::parse_layout(*node.find("layout")->get<std::string>()),
+          .bits = static_cast<int>(integer("bits")),
+          .group = integer("block"),
+          .zero_points = node.results.size() > 2,
+          .scales = graph.value(node.results[1]).tensor().dtype,
+          .choice = *node.find("search")->get<bool>() ? weights::ScaleChoice::search
+                                                      : weights::ScaleChoice::range};
+}
+
 bool swaps_a_matrix(const ir::Node& node) {
   if (node.op != "onnx.Transpose") return false;
   const ir::Arg* order = node.find("perm");
@@ -94,7 +112,11 @@ class Collector {
     }
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const ir::Node& node = graph_.nodes()[i];
-      if (result_.stored[i]) store_transposed(node);
+      if (node.op == kQuantized) {
+        store_quantized(node);
+      } else if (result_.stored[i]) {
+        store_transposed(node);
+      }
       if (node.op == "onnx.Constant") add_constant(i, node);
     }
     return std::move(result_);
@@ -116,6 +138,10 @@ class Collector {
           result_.stored[i] = true;
           continue;
         }
+      }
+      if (node.op == kQuantized) {
+        result_.stored[i] = true;
+        continue;
       }
       for (const ir::NamedArg& named : node.args)
         ir::for_each_value(named.arg, [&](ir::ValueId id) { plain[id.index] = true; });
@@ -179,6 +205,24 @@ class Collector {
     add_weight(node.results[0], weight, true);
   }
 
+  void store_quantized(const ir::Node& node) {
+    using Part = QuantizedTensors::Part;
+    static constexpr std::array kParts{std::pair{Part::codes, ".codes"},
+                                       std::pair{Part::scales, ".scales"},
+                                       std::pair{Part::zero_points, ".zero_points"}};
+    const ir::ValueId source = *(*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
+    const weights::Weight* weight = weight_of_[source.index];
+    std::shared_ptr<QuantizedTensors> tensors;
+    if (weight != nullptr)
+      tensors = std::make_shared<QuantizedTensors>(*weight, scheme_of(graph_, node));
+    for (std::size_t i = 0; i < node.results.size(); ++i) {
+      names_.rename(node.results[i], graph_.value(source).name + kParts[i].second);
+      add_weight(node.results[i], weight, false);
+      result_.all.back().quantized = tensors;
+      result_.all.back().part = kParts[i].first;
+    }
+  }
+
   void add_constant(std::size_t index, const ir::Node& node) {
     const ir::TensorType& type = graph_.value(node.results[0]).tensor();
     Initializer initializer{.name = names_.of(node.results[0]),
@@ -201,7 +245,32 @@ class Collector {
 
 }  // namespace
 
+void QuantizedTensors::stream(Part part, weights::Sink& sink) {
+  auto& kept = part == Part::scales ? scales_ : zero_points_;
+  if (part != Part::codes && kept) {
+    sink.write(*kept);
+    kept.reset();
+    return;
+  }
+  weights::MemorySink scales;
+  weights::MemorySink zero_points;
+  weights::QuantizedSinks sinks{.scales = &scales};
+  if (part == Part::codes) sinks.codes = &sink;
+  if (scheme_.zero_points) sinks.zero_points = &zero_points;
+  weights::quantize(weight_, scheme_, sinks);
+  if (part == Part::codes) {
+    scales_ = scales.take();
+    if (scheme_.zero_points) zero_points_ = zero_points.take();
+  } else {
+    sink.write(part == Part::scales ? scales.bytes() : zero_points.bytes());
+  }
+}
+
 weights::ConversionCounts Initializer::stream(weights::Sink& sink) const {
+  if (quantized != nullptr) {
+    quantized->stream(part, sink);
+    return {};
+  }
   if (transposed) return weights::stream_transposed(*weight, dtype, sink);
   return weights::stream(*weight, dtype, sink);
 }

@@ -1,13 +1,31 @@
 // The tensors that a model brings along: weights, and the constants of the graph.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/onnx/value_names.h"
 #include "backends/onnx/writer.h"
+#include "weights/quantize/scheme.h"
 
 namespace modelport::onnx {
+
+/// A weight that is written in few bits: its codes, and what makes numbers of them.
+class QuantizedTensors {
+ public:
+  enum class Part { codes, scales, zero_points };
+  QuantizedTensors(const weights::Weight& weight, const weights::Scheme& scheme)
+      : weight_(weight), scheme_(scheme) {}
+  /// Codes are quantized on their way; what belongs to them is kept until it is asked for.
+  void stream(Part part, weights::Sink& sink);
+
+ private:
+  const weights::Weight& weight_;
+  weights::Scheme scheme_;
+  std::optional<std::vector<std::byte>> scales_, zero_points_;
+};
 
 struct Initializer {
   std::string name;
@@ -16,7 +34,9 @@ struct Initializer {
   const weights::Weight* weight = nullptr;  // null: a constant of the graph, or left out
   bool transposed = false;
   bool is_state = false;  // a run changes it
-  std::string raw;        // of constants
+  std::shared_ptr<QuantizedTensors> quantized = {};
+  QuantizedTensors::Part part = QuantizedTensors::Part::codes;  // of what is quantized
+  std::string raw;                                              // of constants
   std::uint64_t bytes = 0;
 
   bool is_constant() const { return weight == nullptr; }

@@ -212,7 +212,7 @@ void link_weights(FileParts& parts, const OnnxOptions& options,
     const Initializer& initializer = parts.initializers()[i];
     const weights::Weight* weight = initializer.weight;
     const bool as_it_is = weight != nullptr && weight->file && !initializer.transposed &&
-                          weight->dtype == initializer.dtype;
+                          initializer.quantized == nullptr && weight->dtype == initializer.dtype;
     if (!as_it_is) continue;
     parts.place(i, {seen_from(folder, home, weight->file->path()), weight->file_offset});
   }

@@ -40,4 +40,9 @@ Value matrix_power(emit::Emitter& e);
 Value solve_triangular(emit::Emitter& e);
 Value trace(emit::Emitter& e);
 
+// --- caches in place
+Value position_table(emit::Emitter& e);
+Value positions(emit::Emitter& e);
+Value tokens_come_first(emit::Emitter& e);
+
 }  // namespace modelport::ops::parts

@@ -1,12 +1,11 @@
 // Models with fewer key heads than query heads repeat keys and values before they attend. Attention
 // operators do that themselves, without the copy.
 #include "ops/fusions/fusion.h"
+#include "ops/fusions/repeated_heads.h"
 
 namespace modelport::ops::fusions {
-namespace {
 
-/// reshape(expand(unsqueeze(heads, 2), [b, h, times, s, d]), [b, h * times, s, d])
-std::string repeated(std::string_view what) {
+std::string repeated_heads(std::string_view what) {
   const std::string name(what);
   const std::string grown =
       "self=" + name + "_grown@aten.expand(size=_, self=~aten.unsqueeze(self=" + name + ", dim=2))";
@@ -14,8 +13,7 @@ std::string repeated(std::string_view what) {
          "_joined@aten.view(size=_, " + grown + ")}";
 }
 
-/// How often each head is repeated; nothing where something else happens.
-std::optional<shape::Int> times(const Found& found, const std::string& what) {
+std::optional<shape::Int> times_repeated(const Found& found, const std::string& what) {
   if (!found.is_value(what)) return std::nullopt;
   const auto& from = found.type(what).shape;
   const auto& between = found.type(what + "_grown").shape;
@@ -26,9 +24,11 @@ std::optional<shape::Int> times(const Found& found, const std::string& what) {
   return between[2];
 }
 
+namespace {
+
 bool both_repeated(const Found& found) {
-  const auto keys = times(found, "keys");
-  const auto values = times(found, "values");
+  const auto keys = times_repeated(found, "keys");
+  const auto values = times_repeated(found, "values");
   return keys && values && *keys == *values;
 }
 
@@ -50,8 +50,8 @@ std::vector<ir::NamedArg> grouped_args(const Found& found, const ir::Node& atten
 std::span<const Fusion> grouped_attention() {
   static const std::vector<Fusion> rows{
       {.name = "attention on repeated heads",
-       .pattern = "aten.scaled_dot_product_attention(key=" + repeated("keys") +
-                  ", value=" + repeated("values") + ", enable_gqa=False, ...)",
+       .pattern = "aten.scaled_dot_product_attention(key=" + repeated_heads("keys") +
+                  ", value=" + repeated_heads("values") + ", enable_gqa=False, ...)",
        .guard = both_repeated,
        .op = "aten.scaled_dot_product_attention",
        .args = grouped_args},

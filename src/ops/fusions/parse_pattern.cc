@@ -22,6 +22,7 @@ class Parser {
  private:
   Pattern term() {
     if (take("{")) return choices();
+    if (take("[")) return list();
     if (take("_")) return {};
     const bool through_slices = take("~");
     std::string word = identifier();
@@ -64,6 +65,16 @@ class Parser {
       pattern.parts.push_back(term());
     } while (take("|"));
     if (!take("}")) fail("}");
+    return pattern;
+  }
+
+  Pattern list() {
+    Pattern pattern;
+    pattern.kind = Pattern::Kind::list;
+    do {
+      pattern.parts.push_back(term());
+    } while (take(","));
+    if (!take("]")) fail("]");
     return pattern;
   }
 

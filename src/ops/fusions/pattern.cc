@@ -38,6 +38,8 @@ class Matcher {
         return bind(pattern.name, arg, found);
       case Pattern::Kind::literal:
         return same_literal(pattern.literal, arg);
+      case Pattern::Kind::list:
+        return matches_list(pattern, arg, found);
       case Pattern::Kind::one_of:
         return std::ranges::any_of(pattern.parts, [&](const Pattern& part) {
           return attempt(found, [&](Found& trial) { return matches(part, arg, trial); });
@@ -69,6 +71,15 @@ class Matcher {
   }
 
  private:
+  bool matches_list(const Pattern& pattern, const ir::Arg& arg, Found& found) const {
+    const auto* items = arg.get<ir::ArgList>();
+    if (items == nullptr || items->size() != pattern.parts.size()) return false;
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      if (!matches(pattern.parts[i], (*items)[i], found)) return false;
+    }
+    return true;
+  }
+
   template <class Try>
   static bool attempt(Found& found, Try&& run) {
     const auto before = found.names_;
@@ -113,7 +124,8 @@ class Matcher {
   const ir::Node* producer(const ir::Arg& arg) const {
     const ir::ValueId* id = arg.get<ir::ValueId>();
     if (id == nullptr || graph_.value(*id).origin != ir::Origin::node) return nullptr;
-    return &graph_.node(graph_.value(*id).producer);
+    const ir::Node& node = graph_.node(graph_.value(*id).producer);
+    return node.results[0] == *id ? &node : nullptr;  // patterns mean first results
   }
 
   /// Models write `x[:, :, None, :, :]`, and the length of a cache may be nothing, so that its

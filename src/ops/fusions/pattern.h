@@ -5,7 +5,7 @@
 // A name stands for an argument, the same one wherever it occurs; `name@op(...)` names a result.
 // Arguments that are not mentioned have their default, unless `...` ends the list; `_` is any.
 // `{a | b}` is one of several. `~op(...)` may be seen through slices that take all of an axis.
-// Operands of an operator that commutes may have changed places.
+// `[a, b]` is a list. Operands of an operator that commutes may have changed places.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@
 namespace modelport::ops::fusions {
 
 struct Pattern {
-  enum class Kind { any, name, literal, call, one_of };
+  enum class Kind { any, name, literal, call, list, one_of };
   Kind kind = Kind::any;
   std::string name;  // of an argument, of a call's result (may be empty)
   ir::Arg literal;
@@ -27,7 +27,7 @@ struct Pattern {
   bool through_slices = false;
   bool rest_is_free = false;
   std::vector<std::string> argument_names;
-  std::vector<Pattern> parts;  // one for each argument name, or the choices
+  std::vector<Pattern> parts;  // one for each argument name, the items, or the choices
 };
 
 /// Throws InternalError: patterns are ours.
@@ -38,6 +38,7 @@ class Found {
  public:
   Found(const ir::Graph& graph, const std::vector<int>& uses) : graph_(graph), uses_(uses) {}
 
+  bool has(std::string_view name) const { return names_.contains(name); }
   const ir::Arg& arg(std::string_view name) const { return names_.find(name)->second; }
   bool is_value(std::string_view name) const { return arg(name).get<ir::ValueId>() != nullptr; }
   ir::ValueId value(std::string_view name) const { return *arg(name).get<ir::ValueId>(); }

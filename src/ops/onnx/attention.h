@@ -8,5 +8,7 @@ namespace modelport::ops::onnx {
 Values attention(Lower& l);
 Values attention_for_cpu(Lower& l);
 Values grouped_mm(Lower& l);
+/// onnxruntime's own operator, for caches in place.
+Values group_query_attention(Lower& l);
 
 }  // namespace modelport::ops::onnx

@@ -23,11 +23,14 @@ class Lower : public emit::Emitter {
  public:
   struct Settings {
     int opset = 23;
+    bool for_onnxruntime = false;
   };
   Lower(ir::Graph& graph, shape::Dims& dims, Settings settings);
 
   std::string_view refusal(const OpDef& op) const override;
   int opset() const { return settings_.opset; }
+  /// Whether operators may be onnxruntime's own.
+  bool for_onnxruntime() const { return settings_.for_onnxruntime; }
 
   // --- operands as values of ONNX ---------------------------------------------------------------
   /// A tensor; a number in its place as a constant without axes; kNoValue for None.

@@ -125,11 +125,12 @@ Values rms_norm(Lower& l) {
   const std::vector<Int> sizes = l.call().ints("normalized_shape");
   const double eps = l.has("eps") ? l.real_number("eps") : smallest_step(own);
   const bool alone = l.result_count() == 1;
-  if (l.opset() >= 23 && alone) {
+  const bool one_node = l.opset() >= 23 || l.for_onnxruntime();
+  if (one_node && alone) {
     const Value x = l.in("input", common);
     const Value weight = l.has("weight") ? l.in("weight", common) : ones_for(l, sizes, common);
     const Value y = l.emit(
-        "RMSNormalization", {x, weight},
+        l.for_onnxruntime() ? "SimplifiedLayerNormalization" : "RMSNormalization", {x, weight},
         {{"axis", {Int(-static_cast<std::int64_t>(sizes.size()))}}, {"epsilon", {eps}}}, l.type(x));
     return {l.cast(y, own)};
   }

@@ -67,6 +67,32 @@ Results gated_delta_rule(Call& call) {
           ir::TensorType{dtype, call.shape("initial_state")}};
 }
 
+/// [batch, heads, length, width]; the cache has room for at least the tokens so far, and what comes
+/// out is as long as the cache, or as the tokens where these are more.
+Results group_query_attention(Call& call) {
+  const Shape& query = call.shape("query");
+  const Shape& past = call.shape("past_key");
+  const Shape& mask = call.shape("attention_mask");
+  call.require(query.size() == 4 && past.size() == 4 && mask.size() == 2,
+               "attention on a cache needs four axes, and two of its mask");
+  const Int length = past[2] == mask[1] ? mask[1] : shape::max(past[2], mask[1]);
+  const ir::TensorType cache{call.dtype_of("past_key"), {past[0], past[1], length, past[3]}};
+  return {call.tensor("query"), cache, cache};
+}
+
+Results position_table(Call& call) {
+  const Shape& shape = call.shape("self");
+  call.require(shape.size() == 3, "a table of positions has three axes");
+  return one(call.dtype_of("self"), {shape[1], call.integer("pairs")});
+}
+
+Results positions(Call& call) { return one(Dtype::i64, {1, call.integer("count")}); }
+
+Results tokens_come_first(Call& call) {
+  call.require(call.rank("attention_mask") == 2, "a mask of tokens has two axes");
+  return one(Dtype::boolean, {});
+}
+
 Results updated_cache(Call& call) { return one(call.dtype_of("cache"), call.shape("cache")); }
 
 Results attention_for_cpu(Call& call) {
@@ -270,6 +296,36 @@ constexpr std::array kAttentionOps{
           .executorch = direct("llama::gated_delta_rule.out"),
           .samples = "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
                      "a], f32[1, 2, 4, 6]"},
+    // onnxruntime's own, with keys and values in the form of torch's attention. The mask has a one
+    // for each token so far, the new ones included; cos and sin are [positions, pairs].
+    OpDef{.name = "modelport.group_query_attention",
+          .schema = "(Tensor query, Tensor key, Tensor value, Tensor past_key, Tensor past_value, "
+                    "Tensor attention_mask, Tensor? cos=None, Tensor? sin=None, Tensor? "
+                    "sinks=None, *, float? scale=None, int? window=None, float? cap=None, bool "
+                    "interleaved=False) -> (Tensor, Tensor, Tensor)",
+          .infer = group_query_attention,
+          .onnx = custom(onnx::group_query_attention),
+          .executorch = refuse("it is for onnxruntime"),
+          .samples = "f32[a, 4, b, 16], f32[a, 2, b, 16], f32[a, 2, b, 16], f32[a, 2, c, 16], "
+                     "f32[a, 2, c, 16], i64[a, d]"},
+    OpDef{.name = "modelport.position_table",
+          .schema = "(Tensor self, int pairs, int step=1) -> Tensor",
+          .infer = position_table,
+          .onnx = decompose(parts::position_table),
+          .executorch = refuse("it is for onnxruntime"),
+          .samples = "f32[1, a, 16], 8; f32[1, a, 16], 8, 2"},
+    OpDef{.name = "modelport.positions",
+          .schema = "(SymInt count) -> Tensor",
+          .infer = positions,
+          .onnx = decompose(parts::positions),
+          .executorch = refuse("it is for onnxruntime"),
+          .samples = "7"},
+    OpDef{.name = "modelport.tokens_come_first",
+          .schema = "(Tensor attention_mask, SymInt tokens) -> Tensor",
+          .infer = tokens_come_first,
+          .onnx = decompose(parts::tokens_come_first),
+          .executorch = refuse("it is for onnxruntime"),
+          .samples = "i64[a, 5], 3"},
     OpDef{.name = "modelport.update_cache",
           .schema = "(Tensor value, Tensor cache, SymInt start_pos) -> Tensor",
           .infer = updated_cache,

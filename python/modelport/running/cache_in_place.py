@@ -1,0 +1,240 @@
+"""Caches that a file writes into: buffers of full length, allocated once, which are its inputs and its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, EncoderDecoderCache
+
+from ..artifacts.artifact import Artifact
+from ..base.errors import problem
+from ..runtimes.runner import Memory, Runner
+from .cache import Kept, SessionCache
+from .decoder import Decoder
+from .inputs import Call
+
+# The axis of a cache that may be longer than the tokens in it.
+ROOM = "cache_length"
+_MASK = "attention_mask"
+_FIRST_ROOM = 256  # tokens, where nobody says how many there will be
+
+
+class InPlaceCache(SessionCache):
+    """A row's tokens lie one after the other from the front, without the padding that the caller has between them."""
+
+    def __init__(self, kept: Sequence[Kept], memory: Memory, room: int = 0):
+        """`room` is how many tokens there will be, as far as that is known."""
+        super().__init__(kept, memory)
+        self.room = room
+        self.buffers: list[torch.Tensor] = []
+        self.lengths = torch.zeros(0, dtype=torch.int64)  # of rows
+
+    def prepare(self, batch: int, tokens: int) -> None:
+        """Room for so many tokens more in each row."""
+        needed = self.seen + tokens
+        if not self.buffers or (not self.seen and self.batch_size != batch):
+            self.lengths = torch.zeros(batch, dtype=torch.int64)
+            room = self.room if self.room >= needed else needed + _FIRST_ROOM
+            self.buffers = [torch.zeros(self._shape(row, batch, room), dtype=row.past.dtype) for row in self.kept]
+        elif needed > self.buffers[0].shape[2]:
+            room = max(needed, 2 * self.buffers[0].shape[2])
+            self.buffers = [self._grown(buffer, room) for buffer in self.buffers]
+        self.values = self.buffers
+
+    def _grown(self, buffer: torch.Tensor, room: int) -> torch.Tensor:
+        grown = torch.zeros(*buffer.shape[:2], room, buffer.shape[3], dtype=buffer.dtype)
+        grown[:, :, : self.seen] = buffer[:, :, : self.seen]
+        return grown
+
+    @staticmethod
+    def _shape(row: Kept, batch: int, room: int) -> list[int]:
+        return row.past.sized({ROOM: room}, batch)
+
+    def add(self, counts: torch.Tensor, tokens: int) -> None:
+        """After a call with so many columns, of which `counts` were tokens in each row."""
+        self.lengths = self.lengths + counts
+        self.seen += tokens
+
+    def tensors(self) -> list[torch.Tensor]:
+        longest = int(self.lengths.max()) if self.buffers else 0
+        return [buffer[:, :, :longest] for buffer in self.buffers]
+
+    def take(self, tensors: Sequence[torch.Tensor], tokens: int) -> None:
+        self.buffers, self.values = [], None
+        self.seen = 0
+        self.prepare(tensors[0].shape[0], tokens)
+        for buffer, tensor in zip(self.buffers, tensors, strict=True):
+            buffer[:, :, :tokens] = tensor
+        self.add(torch.full((tensors[0].shape[0],), tokens), tokens)
+
+    @property
+    def batch_size(self) -> int:
+        return self.buffers[0].shape[0] if self.buffers else -1
+
+    @property
+    def layers(self) -> list[Any]:
+        return _layers(self.kept, self.tensors())
+
+    @layers.setter
+    def layers(self, layers: list[Any]) -> None:
+        """The base class starts with an empty list; there is nothing to set."""
+
+    def reset(self) -> None:
+        """The buffers stay: they are written anew."""
+        self.lengths = torch.zeros_like(self.lengths)
+        self.values, self.seen = None, 0
+
+    def crop(self, tokens_to_remove: int) -> None:
+        """Nothing is moved: what lies behind a row's end is written over."""
+        removed = min(abs(tokens_to_remove), self.seen)
+        self.lengths = (self.lengths - removed).clamp(min=0)
+        self.seen -= removed
+
+    def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
+        if not self.buffers or torch.equal(beam_idx, torch.arange(self.batch_size)):
+            return
+        longest = int(self.lengths.max())
+        for buffer in self.buffers:  # only tokens are moved, not the room behind them
+            buffer[:, :, :longest] = buffer[:, :, :longest].index_select(0, beam_idx)
+        self.lengths = self.lengths[beam_idx]
+
+    def _change_rows(self, change: Callable[[torch.Tensor, int], torch.Tensor]) -> None:
+        if self.buffers:
+            self.buffers = [change(buffer, 0) for buffer in self.buffers]
+            self.lengths = change(self.lengths, 0)
+            self.values = self.buffers
+
+    def __deepcopy__(self, _memo: Any) -> InPlaceCache:
+        copied = InPlaceCache(self.kept, self.memory, self.room)
+        copied.buffers = [buffer.clone() for buffer in self.buffers]
+        copied.values = copied.buffers or None
+        copied.lengths, copied.seen = self.lengths, self.seen
+        return copied
+
+
+def _layers(kept: Sequence[Kept], tensors: Sequence[torch.Tensor]) -> list[Any]:
+    from .cache import Layer
+
+    found: dict[int, Layer] = {}
+    for i, row in enumerate(kept):
+        index, part = row.place
+        layer = found.setdefault(index, Layer())
+        layer.parts[part] = tensors[i] if tensors else None
+    return [found[index] for index in sorted(found)]
+
+
+def writes_in_place(step: Runner) -> bool:
+    return any(ROOM in slot.shape for slot in step.inputs.values())
+
+
+class InPlaceDecoder(Decoder):
+    """Such a file counts the tokens of a row and takes padding behind them only: rows are packed before a call, and
+    what comes out is put back where the caller has it."""
+
+    def __init__(self, step: Runner):
+        super().__init__(step)
+        self._session = step
+        self._window = "within a window" in (Artifact(step.path).note("fusions") or "")
+
+    def new_cache(self, room: int = 0) -> Cache:
+        return InPlaceCache(self._own, self.memory, room)
+
+    def run(self, inputs: Mapping[str, torch.Tensor], call: Call, cache: Cache | None) -> dict[str, torch.Tensor]:
+        own = self.new_cache() if cache is None else cache
+        if not isinstance(own, InPlaceCache):
+            kind = type(own.self_attention_cache if isinstance(own, EncoderDecoderCache) else own).__name__
+            raise problem(
+                "E0314",
+                f"this model cannot go on from a {kind}: its own cache is in buffers that the file writes into",
+                "leave past_key_values out; generate(..., return_dict_in_generate=True) gives the cache to go on with",
+            )
+        if self._window and bool((inputs[_MASK].diff(dim=1) < 0).any()):
+            raise problem(
+                "E0301",
+                "rows are padded behind their tokens: the model's window counts the padding, and this file's does not",
+                "pad in front: tokenizer(..., padding_side='left')",
+                "export it with --operators standard",
+            )
+        own.prepare(call.batch, call.tokens)
+        fresh = inputs[_MASK][:, -call.tokens :] != 0
+        counts = fresh.sum(1)
+        if bool(fresh.all()) and (call.tokens == 1 or call.batch == 1 or not call.past):
+            results = self._called(inputs, own.buffers)
+        elif call.past:
+            results = self._row_by_row(inputs, fresh, own)
+        else:
+            results = self._packed(inputs, fresh, own)
+        own.add(counts, call.tokens)
+        return results
+
+    def _called(self, inputs: Mapping[str, torch.Tensor], buffers: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+        feeds = {name: self.memory.to_value(tensor) for name, tensor in inputs.items()}
+        values = [self.memory.to_value(buffer) for buffer in buffers]
+        feeds |= {row.past.name: value for row, value in zip(self._own, values, strict=True)}
+        into = {row.present: value for row, value in zip(self._own, values, strict=True)}
+        names = self._step.outputs
+        results = self._session.run_into(feeds, names, into)  # type: ignore[attr-defined]
+        return {name: self.memory.to_tensor(value) for name, value in zip(names, results, strict=True)}
+
+    def _packed(
+        self, inputs: Mapping[str, torch.Tensor], fresh: torch.Tensor, cache: InPlaceCache
+    ) -> dict[str, torch.Tensor]:
+        """A prompt whose rows are padded: tokens first, each row in its own order."""
+        order = fresh.int().argsort(dim=1, descending=True, stable=True)
+        packed = {slot.name: _in_order(inputs[slot.name], order, fresh.shape) for slot in self._step.inputs}
+        packed[_MASK] = fresh.gather(1, order).to(inputs[_MASK].dtype)
+        back = order.argsort(dim=1)
+        results = self._called(packed, cache.buffers)
+        if any(_tokens_first(value, fresh.shape) is None for value in results.values()):
+            # The file gives the last columns only, which are padding here.
+            return self._row_by_row(inputs, fresh, cache)
+        return {name: _in_order(value, back, fresh.shape) for name, value in results.items()}
+
+    def _row_by_row(
+        self, inputs: Mapping[str, torch.Tensor], fresh: torch.Tensor, cache: InPlaceCache
+    ) -> dict[str, torch.Tensor]:
+        """More than one token after a past: the kernel takes one row at a time."""
+        found: dict[str, list[torch.Tensor]] = {}
+        for i, there in enumerate(fresh):
+            row = {slot.name: _row(inputs[slot.name], i, there, fresh.shape) for slot in self._step.inputs}
+            tokens = int(cache.lengths[i]) + int(there.sum())
+            row[_MASK] = torch.ones(1, tokens, dtype=inputs[_MASK].dtype)
+            for name, value in self._called(row, [buffer[i : i + 1] for buffer in cache.buffers]).items():
+                found.setdefault(name, []).append(_spread(value, there))
+        return {name: torch.cat(rows) for name, rows in found.items()}
+
+
+def _tokens_first(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor | None:
+    """With rows and tokens as its first axes; nothing where it has none. Positions of several kinds have them last."""
+    if tensor.dim() >= 2 and tensor.shape[:2] == tuple(shape):
+        return tensor
+    kinds = tensor.dim() == 3 and not tensor.is_floating_point() and tensor.shape[1:] == tuple(shape)
+    return tensor.permute(1, 2, 0) if kinds else None
+
+
+def _as_before(changed: torch.Tensor, before: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+    return changed if found is before else changed.permute(2, 0, 1)
+
+
+def _in_order(tensor: torch.Tensor, order: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    found = _tokens_first(tensor, shape)
+    if found is None:
+        return tensor
+    index = order.reshape(*order.shape, *([1] * (found.dim() - 2))).expand(found.shape)
+    return _as_before(found.gather(1, index), tensor, found)
+
+
+def _row(tensor: torch.Tensor, row: int, there: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    found = _tokens_first(tensor, shape)
+    return tensor if found is None else _as_before(found[row : row + 1, there], tensor, found)
+
+
+def _spread(tensor: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+    """Back to where the caller has the tokens of a row; a file that gives the last ones only gives the last ones."""
+    if tensor.dim() < 2 or tensor.shape[1] != int(there.sum()):
+        return tensor
+    spread = tensor.new_zeros(1, there.shape[0], *tensor.shape[2:])
+    spread[:, there] = tensor
+    return spread

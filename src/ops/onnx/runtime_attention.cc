@@ -1,0 +1,42 @@
+// Attention on a cache in place: onnxruntime's GroupQueryAttention.
+#include "ops/onnx/attention.h"
+
+namespace modelport::ops::onnx {
+namespace {
+
+/// [batch, heads, tokens, width] -> [batch, tokens, heads * width], as the kernel takes it. The
+/// transposes cancel those that models have around attention.
+Value joined_heads(Lower& l, Value x) {
+  const Value turned = l.swap_axes(x, 1, 2);
+  const Shape shape = l.shape(turned);
+  return l.reshape(turned, {shape[0], shape[1], shape[2] * shape[3]});
+}
+
+}  // namespace
+
+Values group_query_attention(Lower& l) {
+  const Value query = l.in("query");
+  const Shape shape = l.shape(query);
+  const Shape cache = l.shape(l.in("past_key"));
+  const Value mask = l.in("attention_mask", Dtype::i64);
+  const Value tokens = l.reduce("ReduceSum", mask, {1}, false);
+  const Value last = l.cast(l.sub(tokens, l.number(std::int64_t{1}, Dtype::i64)), Dtype::i32);
+  const Value total = l.cast(l.size(l.shape(mask)[1]), Dtype::i32);
+  Attributes attributes{{"num_heads", {shape[1]}}, {"kv_num_heads", {cache[1]}}};
+  if (l.has("scale")) attributes.push_back({"scale", {l.real_number("scale")}});
+  if (l.has("window")) attributes.push_back({"local_window_size", {l.call().integer("window")}});
+  if (l.has("cap")) attributes.push_back({"softcap", {l.real_number("cap")}});
+  if (l.has("cos")) attributes.push_back({"do_rotary", {Int(1)}});
+  if (l.call().flag("interleaved")) attributes.push_back({"rotary_interleaved", {Int(1)}});
+  const Values results = l.emit_many(
+      "com.microsoft.GroupQueryAttention",
+      {joined_heads(l, query), joined_heads(l, l.in("key")), joined_heads(l, l.in("value")),
+       l.in("past_key"), l.in("past_value"), last, total, l.in("cos"), l.in("sin"), kNoValue,
+       kNoValue, l.in("sinks")},
+      attributes,
+      {{l.dtype(query), {shape[0], shape[2], shape[1] * shape[3]}}, l.result(1), l.result(2)});
+  const Value parted = l.reshape(results[0], {shape[0], shape[2], shape[1], shape[3]});
+  return {l.swap_axes(parted, 1, 2), results[1], results[2]};
+}
+
+}  // namespace modelport::ops::onnx

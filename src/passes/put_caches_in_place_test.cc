@@ -1,0 +1,138 @@
+// Attention on a cache, as models write it, in graphs in text form: what becomes of it in place.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/onnx_pipeline.h"
+#include "passes/runtime_fusions.h"
+
+namespace modelport::passes {
+namespace {
+
+/// Queries and keys of one layer, turned by halves, on a cache; `mask` gives %m from the input.
+std::string decoder(std::string_view mask, std::string_view scale = "0.25") {
+  constexpr std::string_view kText = R"(graph g(%x: f32[b, 4, s, 16], %k: f32[b, 2, s, 16],
+    %attention_mask: i64[b, p + s], %position_ids: i64[b, s],
+    %past.0.key: f32[b, 2, p, 16], %past.0.value: f32[b, 2, p, 16])
+  where b in 1.. = 2, s in 1.. = 3, p in 0.. = 5
+  weights @inv: f32[8]
+{{
+  %1 = aten.unsqueeze(self=%position_ids, dim=2) : i64[b, s, 1]
+  %2 = aten.to.dtype(self=%1, dtype=f32) : f32[b, s, 1]
+  %3 = aten.mul.Tensor(self=%2, other=@inv) : f32[b, s, 8]
+  %4 = aten.cat(tensors=[%3, %3], dim=-1) : f32[b, s, 16]
+  %5 = aten.cos(self=%4) : f32[b, s, 16]
+  %6 = aten.sin(self=%4) : f32[b, s, 16]
+  %7 = aten.unsqueeze(self=%5, dim=1) : f32[b, 1, s, 16]
+  %8 = aten.unsqueeze(self=%6, dim=1) : f32[b, 1, s, 16]
+  %9 = aten.mul.Tensor(self=%x, other=%7) : f32[b, 4, s, 16]
+  %10 = aten.slice.Tensor(self=%x, dim=3, start=0, end=8) : f32[b, 4, s, 8]
+  %11 = aten.slice.Tensor(self=%x, dim=3, start=8, end=16) : f32[b, 4, s, 8]
+  %12 = aten.neg(self=%11) : f32[b, 4, s, 8]
+  %13 = aten.cat(tensors=[%12, %10], dim=-1) : f32[b, 4, s, 16]
+  %14 = aten.mul.Tensor(self=%13, other=%8) : f32[b, 4, s, 16]
+  %15 = aten.add.Tensor(self=%9, other=%14) : f32[b, 4, s, 16]
+  %16 = aten.mul.Tensor(self=%k, other=%7) : f32[b, 2, s, 16]
+  %17 = aten.slice.Tensor(self=%k, dim=3, start=0, end=8) : f32[b, 2, s, 8]
+  %18 = aten.slice.Tensor(self=%k, dim=3, start=8, end=16) : f32[b, 2, s, 8]
+  %19 = aten.neg(self=%18) : f32[b, 2, s, 8]
+  %20 = aten.cat(tensors=[%19, %17], dim=-1) : f32[b, 2, s, 16]
+  %21 = aten.mul.Tensor(self=%20, other=%8) : f32[b, 2, s, 16]
+  %22 = aten.add.Tensor(self=%16, other=%21) : f32[b, 2, s, 16]
+  %23 = aten.cat(tensors=[%past.0.key, %22], dim=-2) : f32[b, 2, p + s, 16]
+  %24 = aten.cat(tensors=[%past.0.value, %k], dim=2) : f32[b, 2, p + s, 16]
+  %25 = aten.to.dtype(self=%attention_mask, dtype=bool) : bool[b, p + s]
+  %26 = aten.unsqueeze(self=%25, dim=1) : bool[b, 1, p + s]
+  %27 = aten.unsqueeze(self=%26, dim=1) : bool[b, 1, 1, p + s]
+  %28 = aten.arange(end=s) : i64[s]
+  %29 = aten.add.Tensor(self=%28, other=p) : i64[s]
+  %30 = aten.unsqueeze(self=%29, dim=1) : i64[s, 1]
+  %31 = aten.arange(end=p + s) : i64[p + s]
+  %32 = aten.le.Tensor(self=%31, other=%30) : bool[s, p + s]
+{}  %m = aten.__and__.Tensor(self=%27, other=%33) : bool[b, 1, s, p + s]
+  %34 = aten.scaled_dot_product_attention(query=%15, key=%23, value=%24, attn_mask=%m, scale={}, enable_gqa=true) : f32[b, 4, s, 16]
+  return y = %34, key = %23, value = %24
+}}
+)";
+  return fmt::format(kText, mask, scale);
+}
+
+constexpr std::string_view kCausal =
+    "  %33 = aten.__and__.Tensor(self=%32, other=%32) : bool[s, p + s]\n";
+
+struct Fused {
+  std::string text;
+  std::vector<FusionNote> notes;
+};
+
+Fused fused(const std::string& text, std::int64_t context_length = 64) {
+  ir::Graph graph = ir::parse_graph(text);
+  FusionContext context{.context_length = context_length};
+  put_caches_in_place(graph, context);
+  ir::verify(graph);
+  return {ir::print(graph), context.notes};
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("attention on a cache turns its queries itself, and positions go") {
+  const Fused result = fused(decoder(kCausal));
+  CHECK(has(result.text, "modelport.group_query_attention(query=%x, key=%k, value=%k"));
+  CHECK(has(result.text, "modelport.positions(count=64)"));
+  CHECK_FALSE(has(result.text, "position_ids"));
+  CHECK_FALSE(has(result.text, "aten.le"));
+  CHECK(has(result.text, "%past.0.key: f32[b, 2, cache_length, 16]"));
+  CHECK(has(result.text, "total_sequence_length in 1..64"));
+  for (const FusionNote& note : result.notes) CHECK(note.objection.empty());
+}
+
+TEST_CASE("without a length of texts the rotation stays outside, and positions stay") {
+  const Fused result = fused(decoder(kCausal), 0);
+  CHECK(has(result.text, "modelport.group_query_attention(query=%"));
+  CHECK_FALSE(has(result.text, "modelport.positions"));
+  CHECK(has(result.text, "position_ids"));
+}
+
+TEST_CASE("a window is read off the mask, whichever way it is compared") {
+  const std::string window =
+      "  %40 = aten.sub.Tensor(self=%30, other=8) : i64[s, 1]\n"
+      "  %41 = aten.gt.Tensor(self=%31, other=%40) : bool[s, p + s]\n"
+      "  %33 = aten.__and__.Tensor(self=%32, other=%41) : bool[s, p + s]\n";
+  CHECK(has(fused(decoder(window)).text, "window=8"));
+}
+
+TEST_CASE("what a mask hides beside its window and padding keeps the attention as it is") {
+  const std::string other =
+      "  %40 = aten.mul.Tensor(self=%31, other=2) : i64[p + s]\n"
+      "  %41 = aten.le.Tensor(self=%40, other=%30) : bool[s, p + s]\n"
+      "  %33 = aten.__and__.Tensor(self=%32, other=%41) : bool[s, p + s]\n";
+  const std::string text = decoder(other);
+  const Fused result = fused(text);
+  CHECK(result.text == ir::print(ir::parse_graph(text)));
+  REQUIRE(result.notes.size() == 1);
+  CHECK_FALSE(result.notes[0].objection.empty());
+}
+
+TEST_CASE("a rotation with another sign is none") {
+  std::string text = decoder(kCausal);
+  const std::string sum = "%15 = aten.add.Tensor(self=%9, other=%14)";
+  text.replace(text.find(sum), sum.size(), "%15 = aten.sub.Tensor(self=%9, other=%14)");
+  const Fused result = fused(text);
+  CHECK(has(result.text, "modelport.group_query_attention(query=%"));
+  CHECK_FALSE(has(result.text, "modelport.positions"));
+}
+
+TEST_CASE("a cache that something else reads stays as it is") {
+  std::string text = decoder(kCausal);
+  const std::string end = "  return y = %34";
+  text.replace(text.find(end), end.size(),
+               "  %35 = aten.sin(self=%23) : f32[b, 2, p + s, 16]\n  return z = %35, y = %34");
+  CHECK_FALSE(has(fused(text).text, "group_query_attention"));
+}
+
+}  // namespace modelport::passes

@@ -1,0 +1,37 @@
+// Fusions into operators of onnxruntime's own. They run on the captured graph, and only where
+// `OnnxSettings::operators` asks for them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ops/fusions/elements.h"
+
+namespace modelport::passes {
+
+/// One place where a fusion was made, or where it was not, and why.
+struct FusionNote {
+  std::string fusion;
+  std::string objection;  // empty: it was made
+  std::string module_path;
+};
+
+struct FusionContext {
+  ops::fusions::KnownNumbers known = {};
+  std::int64_t context_length = 0;  // tokens that tables of positions are made for; 0: unknown
+  std::vector<FusionNote> notes = {};
+};
+
+struct RuntimeFusion {
+  std::string_view name;
+  std::string_view why;
+  void (*run)(ir::Graph& graph, FusionContext& context);
+};
+
+/// Attention that appends to its cache becomes attention on a cache in place. Positions and masks
+/// that nothing needs any more go; the cache may be longer than the tokens in it.
+void put_caches_in_place(ir::Graph& graph, FusionContext& context);
+
+}  // namespace modelport::passes

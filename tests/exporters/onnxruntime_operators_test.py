@@ -1,0 +1,100 @@
+"""Exports of onnxruntime's own operators: the same values as those of standard ones, however the model writes its
+attention."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from tiny_decoders import DECODERS, VOCABULARY, Steps, exported, made
+
+from modelport import ExportError, OnnxConfig
+
+# Batches by the lengths of their rows, and steps after them: within a window of 8, over its edge, and far from it.
+SIZES = [([3], 4), ([5, 1, 4], 3), ([12, 7], 8)]
+
+
+def _graph(parts) -> str:
+    return str(parts["model"].graph)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_decoder_attends_on_its_cache_in_place(name):
+    _, attribute, inside = DECODERS[name]
+    program = exported(made(name))["model"]
+    text = str(program.graph)
+    attention = re.findall(r"com\.microsoft\.GroupQueryAttention\(.*", text)
+    assert len(attention) == 2
+    assert any(attribute in line for line in attention)
+    assert all(("do_rotary=1" in line) == inside for line in attention)
+    assert "onnx.Attention" not in text and "onnx.Softmax" not in re.sub(r"experts|router", "", text.split("return")[1])
+    # Positions that only the rotation was made from are no input any more.
+    assert ("position_ids" in program.input_names) == (not inside)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_it_gives_the_values_of_standard_operators(name):
+    """Rows of a batch are padded at their end, as onnxruntime-genai does it, and are each as if they were alone."""
+    model = made(name)
+    standard, own = (Steps(exported(model, operators)["model"]) for operators in ("standard", "onnxruntime"))
+    random = np.random.default_rng(0)
+    for lengths, steps in SIZES:
+        batch, longest = len(lengths), max(lengths)
+        ids = random.integers(3, VOCABULARY, (batch, longest))
+        mask = (np.arange(longest) < np.array(lengths)[:, None]).astype(np.int64)
+        ids[mask == 0] = 0
+        result = own(ids, mask, own.empty(batch))
+        rows = [standard(ids[r : r + 1, :n], mask[r : r + 1, :n], standard.empty(1)) for r, n in enumerate(lengths)]
+        for r, n in enumerate(lengths):
+            np.testing.assert_allclose(result.logits[r, :n], rows[r].logits[0], atol=2e-6)
+        for step in range(1, steps + 1):
+            ids = random.integers(3, VOCABULARY, (batch, 1))
+            mask = np.concatenate([mask, np.ones((batch, 1), np.int64)], 1)
+            result = own(ids, mask, result.cache)
+            ones = [np.ones((1, n + step), np.int64) for n in lengths]
+            rows = [standard(ids[r : r + 1], ones[r], rows[r].cache) for r in range(batch)]
+            np.testing.assert_allclose(result.logits, np.concatenate([row.logits for row in rows]), atol=2e-6)
+
+
+def test_several_tokens_after_a_past_are_read_at_once():
+    model = made("qwen3")
+    standard, own = (Steps(exported(model, operators)["model"]) for operators in ("standard", "onnxruntime"))
+    ids = np.random.default_rng(0).integers(3, VOCABULARY, (1, 13))
+    whole = standard(ids, np.ones((1, 13), np.int64), standard.empty(1)).logits
+    first = own(ids[:, :6], np.ones((1, 6), np.int64), own.empty(1))
+    second = own(ids[:, 6:], np.ones((1, 13), np.int64), first.cache)
+    np.testing.assert_allclose(np.concatenate([first.logits, second.logits], 1), whole, atol=2e-6)
+
+
+def test_a_cache_that_is_longer_than_its_tokens_is_written_into():
+    own = Steps(exported(made("qwen3"))["model"])
+    ids, ones = np.full((1, 4), 7), np.ones((1, 4), np.int64)
+    room = {name: np.zeros((1, value.shape[1], 32, value.shape[3]), np.float32) for name, value in own.empty(1).items()}
+    result = own(ids, ones, room)
+    assert all(value.shape[2] == 32 and not value[:, :, 4:].any() for value in result.cache.values())
+    np.testing.assert_allclose(result.logits, own(ids, ones, own.empty(1)).logits, atol=1e-6)
+
+
+def test_a_model_with_a_bias_for_distances_keeps_its_attention():
+    import transformers as t
+
+    torch.manual_seed(0)
+    model = t.BloomForCausalLM(t.BloomConfig(vocab_size=VOCABULARY, hidden_size=64, n_layer=1, n_head=4)).eval()
+    program = exported(model)["model"]
+    assert "GroupQueryAttention" not in str(program.graph)
+    assert any(why for _, why, _ in program.graph.fusions())
+
+
+def test_standard_operators_are_the_default():
+    assert OnnxConfig().operators == "standard"
+    assert "com.microsoft" not in _graph(exported(made("llama"), "standard"))
+    with pytest.raises(ExportError, match="'onnxruntime'"):
+        OnnxConfig(operators="cuda")
+
+
+def test_the_limits_say_how_long_a_text_may_be():
+    program = exported(made("llama"))["model"]
+    assert "total_sequence_length is 1 to 64" in program.limits.words
+    assert any("padding" in words for words in program.limits.words)

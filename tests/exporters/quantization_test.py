@@ -1,0 +1,107 @@
+"""Weights in 4 and 8 bits: what is stored, how far values move, and how that is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_decoders import exported, made
+
+from modelport import ExportError, OnnxConfig, OnnxExporter, check, load
+from modelport.artifacts.artifact import Artifact
+from modelport.checking.quality import QualityAsked, compare_quality
+
+TELLER = Path(__file__).parents[2] / "examples/teller"
+
+
+class Product(torch.nn.Module):
+    def __init__(self, columns: int = 64) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(columns, 48)
+        self.eval()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)
+
+
+def _program(model: torch.nn.Module, columns: int = 64, **config):
+    return OnnxExporter().export(model, {"x": torch.randn(3, columns)}, OnnxConfig(dynamic=True, **config))
+
+
+@pytest.mark.parametrize(("dtype", "error"), [("int4", 0.12), ("int8", 0.01)])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_a_product_of_few_bits_is_near_that_of_floats(dtype, error, symmetric):
+    torch.manual_seed(0)
+    model = Product()
+    program = _program(model, dtype=dtype, quantization={"symmetric": symmetric, "accuracy_level": 4})
+    assert "com.microsoft.MatMulNBits" in str(program.graph)
+    x = torch.randn(5, 64)
+    got, want = program(x=x)[0], model(x).detach()
+    assert 0 < float((got - want).norm() / (want - model.linear.bias.detach()).norm()) < error
+
+
+def test_blocks_need_not_fill_a_row():
+    torch.manual_seed(0)
+    model = Product(80)
+    got = _program(model, 80, dtype="int8", quantization={"block_size": 64})(x=torch.ones(1, 80))[0]
+    torch.testing.assert_close(got, model(torch.ones(1, 80)), atol=0.02, rtol=0.02)
+
+
+def test_an_embedding_that_is_the_head_is_stored_once(tmp_path):
+    model = made("gemma3")  # tied
+    exported(model, dtype="int4").save(tmp_path)
+    found = Artifact(tmp_path / "model.onnx").summary
+    assert found["operators"]["com.microsoft.GatherBlockQuantized"] == 1
+    codes = [row for row in found["weights"] if row["name"].endswith(".codes")]
+    assert len({row["name"] for row in codes}) == len(codes) == found["operators"]["com.microsoft.MatMulNBits"]
+    assert not any(row["name"] == "model.embed_tokens.weight" for row in found["weights"])
+
+
+def test_a_search_for_scales_errs_less_than_the_largest_weight():
+    torch.manual_seed(0)
+    model, x = Product(256), torch.randn(16, 256)
+    errors = {}
+    for method in ("search", "range"):
+        settings = {"method": method, "block_size": 128, "accuracy_level": 0}
+        program = _program(model, 256, dtype="int4", quantization=settings)
+        errors[method] = float((program(x=x)[0] - model(x).detach()).norm())
+    assert errors["search"] < errors["range"]
+
+
+@pytest.mark.parametrize("what", [{"block_size": 24}, {"bits": 3}, {"method": "best"}, {"blocks": 32}])
+def test_what_cannot_be_stored_is_refused(what):
+    with pytest.raises(ExportError):
+        OnnxConfig(quantization=what)
+    with pytest.raises(ExportError, match="copy"):
+        OnnxConfig(dtype="int4", weights="link")
+
+
+def test_the_demo_model_in_4_bits_is_within_5_percent(tmp_path):
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(TELLER, dtype=torch.float32).eval()
+    ids = torch.ones(2, 5, dtype=torch.int64)
+    growth = {}
+    for method in ("search", "range"):
+        config = OnnxConfig(dtype="int4", operators="onnxruntime", quantization={"method": method})
+        OnnxExporter().export_for_generation(model, {"input_ids": ids}, config).save(tmp_path / method)
+        report = compare_quality(tmp_path / method, model, method)
+        growth[method] = report.growth
+        assert report.ok and report.same_guess > 0.85
+    assert growth["search"] < 5
+    story = tmp_path / "story.txt"
+    story.write_text("Once upon a time there was a little girl who lived in a small house near the forest. " * 4)
+    for name in ("tokenizer.json", "tokenizer_config.json", "config.json"):
+        (tmp_path / "search" / name).write_bytes((TELLER / name).read_bytes())
+    read = check(tmp_path / "search", model, quality=QualityAsked(str(story), 0.0))
+    assert read.text == "story.txt" and "perplexity" in str(read)
+    assert read.ok == (read.growth <= 0)
+    assert "--dtype int8" in str(read.error())
+
+
+def test_it_generates(tmp_path):
+    exported(made("qwen3"), dtype="int8").save(tmp_path)
+    tokens = load(tmp_path).generate(torch.tensor([[5, 6, 7]]), max_new_tokens=5, do_sample=False)
+    assert tokens.shape == (1, 8) and np.isin(tokens.numpy(), np.arange(128)).all()
