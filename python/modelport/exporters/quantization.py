@@ -40,7 +40,7 @@ class Quantization:
         """What a config has for it: one of these, a dict of fields, or a dtype such as "int4" alone."""
         if isinstance(asked, cls):
             return asked
-        bits = {"bits": BITS[dtype]} if isinstance(dtype, str) and dtype in BITS else {}
+        bits: dict[str, Any] = {"bits": BITS[dtype]} if isinstance(dtype, str) and dtype in BITS else {}
         if asked is None and not bits:
             return None
         known = {field.name for field in dataclasses.fields(cls)}
