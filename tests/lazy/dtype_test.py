@@ -113,8 +113,8 @@ def test_values_without_room_are_counted_by_the_writer(where: str, tmp_path: Pat
 
 def test_an_unknown_type_is_refused() -> None:
     model, inputs = BY_NAME["qwen3"].build()
-    with pytest.raises(modelport.ExportError, match=r"E0306.*dtype='int8'"):
-        export(model, inputs, "int8")
+    with pytest.raises(modelport.ExportError, match=r"E0306.*dtype='int3'"):
+        export(model, inputs, "int3")
 
 
 def test_with_linked_weights_only_those_are_linked_that_are_stored_as_they_are_used(tmp_path: Path) -> None:

@@ -23,26 +23,36 @@ _DISTINCT = 4  # values that an output has to have at least, for its agreement t
 _ROUND = 64  # a number with fewer digits than one over this may be the same by chance
 
 
+_TIMES = 3  # that a difference has to be seen
+
+
 _ORDERS = 2  # of the data that are tried at a size, besides the example's
 
 
-def right_at(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
-    """Whether the graph gives the values of the model at a size that its guards exclude; neither has to run there."""
-    return bool(_comparison(model, captured, inputs, sizes))
+def right_at(
+    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], *, with_counters: bool = False
+) -> bool:
+    """Whether the graph gives the values of the model at a size that its guards exclude; neither has to run there. The
+    counters of a cache are symbols in a capture, and part of the structure else: `with_counters` they have to agree,
+    too, which is only known where there are none."""
+    return bool(_comparison(model, captured, inputs, sizes, with_counters=with_counters))
 
 
-def not_wrong(model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int]) -> bool:
+def not_wrong(
+    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], *, with_counters: bool = False
+) -> bool:
     """With the example's data in another order: graphs that differ may agree for one order by chance. Where the model
     does not take it, or the graph is not for such data, the example's own."""
     for seed in range(_ORDERS):
-        if _comparison(model, captured, shuffled(inputs, seed), sizes, doubtful=None) is False:
+        order = shuffled(inputs, seed)
+        if _comparison(model, captured, order, sizes, doubtful=None, with_counters=with_counters) is False:
             return False
-    return _comparison(model, captured, inputs, sizes) is not False
+    return _comparison(model, captured, inputs, sizes, with_counters=with_counters) is not False
 
 
 def is_wrong(model: Any, captured: Captured, inputs: Flat) -> bool:
-    """Whether graph and model both run, and differ."""
-    return _comparison(model, captured, inputs, {}, doubtful=None) is False
+    """Whether graph and model both run, and differ each time: other threads may draw random numbers in between."""
+    return all(_comparison(model, captured, inputs, {}, doubtful=None) is False for _ in range(_TIMES))
 
 
 def runs(model: Any, inputs: Flat) -> bool:
@@ -59,7 +69,12 @@ def runs(model: Any, inputs: Flat) -> bool:
 
 
 def _comparison(
-    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], doubtful: bool | None = False
+    model: Any,
+    captured: Captured,
+    inputs: Flat,
+    sizes: dict[str, int],
+    doubtful: bool | None = False,
+    with_counters: bool = False,
 ) -> bool | None:
     """None where the model itself does not run, or gives nothing that could tell graphs apart; `doubtful` where the
     graph says that it is not for such inputs, or random numbers differ, which other threads draw as well."""
@@ -87,7 +102,7 @@ def _comparison(
     computed = iter(values)
     leaves = zip(captured.in_graph, captured.outputs.leaves, strict=True)
     got = [next(computed) if inside else leaf for inside, leaf in leaves]
-    if len(got) != len(want):  # counters of a cache are symbols in a capture, and part of the structure else
+    if len(got) != len(want) and not with_counters:
         got, want = ([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] for leaves in (got, want))
     if len(got) != len(want) or not all(map(_same, got, want)):
         return doubtful if drawn else False

@@ -6,6 +6,8 @@ stays. A trial meets conditions of its own; a range is widened as far as the nex
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from ..base.structure import Flat
@@ -17,6 +19,8 @@ from .recording import Trial
 from .trial_inputs import resized
 
 Sizes = dict[str, int]
+_At = Callable[[Sizes], Flat]  # the example at other sizes
+_Resize = Callable[[Captured, Sizes], Flat]
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 _STEPS = 6  # bounds in a row that are tried on each side; the next one stays
@@ -34,8 +38,12 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
             if not narrowed:
                 break
             before = _ranges(captured)
-            captured = _tested_on_one_side(model, captured, axes, narrowed)
+            captured = _tested_on_one_side(model, captured, axes, narrowed, resized)
             stays = {name for name in narrowed if _ranges(captured).get(name) == before.get(name)}
+            tied = {name: narrowed[name] for name in stays if _goes_along(captured, {name: narrowed[name]})}
+            if tied:
+                captured = _tested_on_one_side(model, captured, axes, tied, _with_what_is_tied)
+                stays = {name for name in narrowed if _ranges(captured).get(name) == before.get(name)}
             real |= stays
             attempts += [_note({name: size}, name in stays) for name, size in narrowed.items()]
     tried: set[tuple[str, int]] = set()
@@ -95,7 +103,9 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
             continue
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
         further = [resized(captured, sizes) for sizes in _crossed(program, name, _nearby(program, name, size))]
-        if right_at(model, freed, inputs, {}) and all(not_wrong(model, freed, at, {}) for at in further):
+        if right_at(model, freed, inputs, {}, with_counters=True) and all(
+            not_wrong(model, freed, at, {}, with_counters=True) for at in further
+        ):
             return freed
     return captured
 
@@ -129,14 +139,14 @@ def _inside(size: int, low: int, high: int | None) -> bool:
     return low <= size and (high is None or size <= high)
 
 
-def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: Sizes) -> Captured:
-    other = _capture_of(model, _inputs_at(captured, narrowed), axes, Trial.COMPARED)
+def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: Sizes, inputs_at: _Resize) -> Captured:
+    other = _capture_of(model, inputs_at(captured, narrowed), axes, Trial.COMPARED)
     same = other is not None and not _pinned(other, narrowed) and captured.program.same_as(other.program)
     if other is not None and same and captured.program.widen(other.program, list(narrowed), captured.program):
         return captured
     for name, size in narrowed.items():
-        other = _capture_of(model, _inputs_at(captured, {name: size}), axes, Trial.KEPT)
-        captured = _decided(model, captured, other, {name: size})
+        other = _capture_of(model, inputs_at(captured, {name: size}), axes, Trial.KEPT)
+        captured = _decided(model, captured, other, {name: size}, inputs_at)
     return captured
 
 
@@ -156,19 +166,23 @@ def _narrowed(captured: Captured, below: bool) -> Sizes:
     return sizes
 
 
-def _inputs_at(captured: Captured, sizes: Sizes) -> Flat:
-    """The example at these sizes. What a condition ties to one of them, and is as large in the example, goes along: a
-    mask that is as long as the text (`mask.shape[1] >= seq`) stays so."""
+def _goes_along(captured: Captured, sizes: Sizes) -> Sizes:
+    """What a condition ties to one of these sizes, and is as large in the example: a mask that is as long as the text
+    (`mask.shape[1] >= seq`)."""
     hints = {dim["name"]: dim["hint"] for dim in captured.program.dims() if not dim["from_data"]}
     tied = [set(guard["symbols"]) for guard in captured.guards if guard["effect"] == "kept"]
     along = {
         other: size
         for name, size in sizes.items()
         for other in set().union(*(symbols for symbols in tied if name in symbols))
-        if hints.get(other) == hints.get(name)
+        if hints.get(other) == hints.get(name) and other not in sizes
     }
     possible = all(size >= 0 for shape in captured.program.input_sizes(along | sizes) for size in shape)
-    return resized(captured, along | sizes if possible else sizes)
+    return along if possible else {}
+
+
+def _with_what_is_tied(captured: Captured, sizes: Sizes) -> Flat:
+    return resized(captured, _goes_along(captured, sizes) | sizes)
 
 
 def _capture_of(model: Any, inputs: Flat, axes: Axes, trial: Trial) -> Captured | None:
@@ -178,20 +192,27 @@ def _capture_of(model: Any, inputs: Flat, axes: Axes, trial: Trial) -> Captured 
         return None
 
 
-def _decided(model: Any, captured: Captured, other: Captured | None, sizes: Sizes) -> Captured:
+def _decided(
+    model: Any,
+    captured: Captured,
+    other: Captured | None,
+    sizes: Sizes,
+    inputs_at: _Resize,
+) -> Captured:
     if other is None:
         return captured
     wider = _copy_of(captured)
     if not wider.program.widen(other.program, list(sizes), captured.program):
         return captured
     further = _further(wider, sizes)
-    far = (further, captured)
+    at = functools.partial(inputs_at, captured)
     # Where the model settled for one size, the graphs were compared there, and a range that opens upwards has others.
     same = captured.program.same_as(other.program) and not (further and _pinned(other, sizes))
     if not same and not captured.program.data_decide_alike(other.program):
         return captured
     if same or (
-        _serves(model, captured, other.inputs, sizes, far) and _right_nearby(model, captured, wider, sizes, captured)
+        _serves(model, captured, other.inputs, sizes, further, at)
+        and _right_nearby(model, captured, wider, sizes, at, captured)
     ):
         return wider
     # A graph that ends at the next bound again (one more turn of a loop) is larger, and hardly of more use.
@@ -199,7 +220,7 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: Size
     if (
         reaches_far
         and _as_open(other, captured)
-        and _serves(model, other, captured.inputs, sizes, far)
+        and _serves(model, other, captured.inputs, sizes, further, at)
         and _right_where_others_grow(model, other, captured, sizes)
     ):
         program = other.program.copy()
@@ -208,16 +229,18 @@ def _decided(model: Any, captured: Captured, other: Captured | None, sizes: Size
         widened = program.widen(other.program, list(sizes), captured.program)
         # Rows of the example that are alike hide that one stood for all: its data in another order show it.
         right = widened and not_wrong(model, chosen, captured.inputs, {})
-        return chosen if right and _right_nearby(model, chosen, chosen, sizes) else captured
+        return chosen if right and _right_nearby(model, chosen, chosen, sizes, at) else captured
     return captured
 
 
-def _right_nearby(model: Any, captured: Captured, wider: Captured, sizes: Sizes, known: Captured | None = None) -> bool:
+def _right_nearby(
+    model: Any, captured: Captured, wider: Captured, sizes: Sizes, at: _At, known: Captured | None = None
+) -> bool:
     """At the sizes that are new; those of `known` are not in question."""
     old = {} if known is None else _ranges(known)
-    around = [(name, at) for name, size in sizes.items() for at in _nearby(wider.program, name, size)]
-    around = [(name, at) for name, at in around if name not in old or not _inside(at, *old[name])]
-    return all(not_wrong(model, captured, _inputs_at(wider, {name: at}), {name: at}) for name, at in around)
+    around = [(name, near) for name, size in sizes.items() for near in _nearby(wider.program, name, size)]
+    around = [(name, near) for name, near in around if name not in old or not _inside(near, *old[name])]
+    return all(not_wrong(model, captured, at({name: near}), {name: near}) for name, near in around)
 
 
 def _copy_of(captured: Captured) -> Captured:
@@ -243,12 +266,11 @@ def _further(wider: Captured, sizes: Sizes) -> Sizes:
     return further
 
 
-def _serves(model: Any, graph: Captured, inputs: Flat, sizes: Sizes, far: tuple[Sizes, Captured]) -> bool:
-    """At the size that was tried and, where there is one, at a size far beyond it of the capture that is widened."""
+def _serves(model: Any, graph: Captured, inputs: Flat, sizes: Sizes, further: Sizes, at: _At) -> bool:
+    """At the size that was tried and, where there is one, at a size far beyond it."""
     if not right_at(model, graph, inputs, sizes):
         return False
-    further, captured = far
-    return not further or right_at(model, graph, _inputs_at(captured, further), sizes | further)
+    return not further or right_at(model, graph, at(further), sizes | further)
 
 
 def _right_where_others_grow(model: Any, other: Captured, captured: Captured, sizes: Sizes) -> bool:

@@ -6,6 +6,7 @@ model's own code is seen for the first time."""
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -24,10 +25,11 @@ from .trial_inputs import resized, shuffled
 Sizes = dict[str, int]
 
 _NEAR = 4  # times the example: a model at sizes far above it would take long
+_SMALL = 256  # a size from which on one more has to do
 _FAR = 16
 _USUAL = (16, 24, 32, 48, 56, 64, 96, 100, 112, 128, 196, 224, 256, 384, 512, 1024)  # sizes that tables are made for
 _SCALES = (-1.0, 4.0)  # of real numbers in the inputs
-_SECONDS = 2.0  # for comparisons at many sizes
+_SECONDS = 2.0  # for all comparisons; the one at the example is always made
 
 
 def has_own_code(model: Any) -> bool:
@@ -42,14 +44,11 @@ def has_own_code(model: Any) -> bool:
 def wrong_at(model: Any, captured: Captured, *, many: bool, other_strides: bool) -> Sizes | None:
     """Sizes at which the graph gives other values than the model; none, as far as that was tried."""
     end = time.monotonic() + _SECONDS
-    for sizes, inputs in _trials(captured, other_strides):
+    for sizes, inputs in itertools.chain(_trials(captured, other_strides), _many_trials(captured) if many else ()):
         if is_wrong(model, captured, inputs):
             return sizes
-    for sizes, inputs in _many_trials(captured) if many else ():
         if time.monotonic() > end:
             break
-        if is_wrong(model, captured, inputs):
-            return sizes
     return None
 
 
@@ -120,7 +119,7 @@ def _larger_sizes(program: Any) -> list[Sizes]:
 def _larger(dim: dict[str, Any]) -> int:
     """With one digit more, where that is near."""
     size: int = 10 ** len(str(dim["hint"]))
-    size = size if size <= _NEAR * dim["hint"] else dim["hint"] + 1
+    size = size if size <= min(_NEAR * dim["hint"], _SMALL) else dim["hint"] + 1
     return size if dim["hi"] is None else max(dim["hint"], min(size, dim["hi"]))
 
 
