@@ -12,7 +12,7 @@ from ..base.structure import Flat, flatten, unflatten
 from ..models.state import state_of
 from ..values.tolerance import same_values
 from .captured import Captured
-from .trial_inputs import shuffled
+from .trial_inputs import Sizes, shuffled
 
 _LOOKED_AT = 4096  # elements of an output, to find them
 
@@ -29,18 +29,14 @@ _TIMES = 3  # that a difference has to be seen
 _ORDERS = 2  # of the data that are tried at a size, besides the example's
 
 
-def right_at(
-    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], *, with_counters: bool = False
-) -> bool:
+def right_at(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with_counters: bool = False) -> bool:
     """Whether the graph gives the values of the model at a size that its guards exclude; neither has to run there. The
     counters of a cache are symbols in a capture, and part of the structure else: `with_counters` they have to agree,
     too, which is only known where there are none."""
     return bool(_comparison(model, captured, inputs, sizes, with_counters=with_counters))
 
 
-def not_wrong(
-    model: Any, captured: Captured, inputs: Flat, sizes: dict[str, int], *, with_counters: bool = False
-) -> bool:
+def not_wrong(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with_counters: bool = False) -> bool:
     """With the example's data in another order: graphs that differ may agree for one order by chance. Where the model
     does not take it, or the graph is not for such data, the example's own."""
     for seed in range(_ORDERS):
@@ -72,7 +68,7 @@ def _comparison(
     model: Any,
     captured: Captured,
     inputs: Flat,
-    sizes: dict[str, int],
+    sizes: Sizes,
     doubtful: bool | None = False,
     with_counters: bool = False,
 ) -> bool | None:
@@ -124,7 +120,7 @@ def _same(got: Any, want: Any) -> bool:
     return type(got) is type(want) and bool(got == want)
 
 
-def _set_ranges(program: Any, sizes: dict[str, int]) -> None:
+def _set_ranges(program: Any, sizes: Sizes) -> None:
     """Room for the size that is tried."""
     for dim in program.dims():
         if dim["name"] in sizes:

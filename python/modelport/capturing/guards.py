@@ -16,9 +16,8 @@ from .captured import Attempt, Captured
 from .comparison import not_wrong, right_at, runs
 from .dynamic import Axes
 from .recording import Trial
-from .trial_inputs import resized
+from .trial_inputs import Sizes, resized
 
-Sizes = dict[str, int]
 _At = Callable[[Sizes], Flat]  # the example at other sizes
 _Resize = Callable[[Captured, Sizes], Flat]
 

@@ -8,10 +8,9 @@ import torch
 
 from ..base.structure import Flat, flatten
 from ..models.locks import only_user, while_nobody_builds
-from ..models.state import no_garbage_collection, random_state_kept, remembered, submodules
-from ..patches.function_caches import forgotten
+from ..models.state import no_garbage_collection, random_state_kept, remembered
 from ..symbolic.interception import interception
-from ..symbolic.shown_symbols import strides_were_asked, symbols_shown, were_shown
+from ..symbolic.shown_symbols import noted_questions
 from ..symbolic.substitutes import noted_uses
 from .arguments import as_keywords, check_inputs
 from .attempts import capture_once
@@ -39,14 +38,13 @@ def capture_model(
         interception(),
         remembered(model if isinstance(model, torch.nn.Module) else None),
     ):
-        with symbols_shown(pinned=False):
+        with noted_questions(pinned=False) as asked:
             captured = _captured(model, flat, axes, test_guards=test_guards)
-            wrong = _wrong_at(model, captured) if test_guards else None
-            shown = were_shown()
-        if wrong is not None and shown:
-            with symbols_shown(pinned=True):
+            wrong = wrong_at(model, captured, asked) if test_guards and has_own_code(model) else None
+        if wrong is not None and asked.shown:
+            with noted_questions(pinned=True) as asked:
                 captured = _captured(model, flat, axes, test_guards=test_guards)
-                wrong = _wrong_at(model, captured)
+                wrong = wrong_at(model, captured, asked)
     if wrong is not None:
         raise wrong_values(wrong)
     axes.report_pinned(captured)
@@ -58,11 +56,3 @@ def _captured(model: Any, flat: Flat, axes: Axes, *, test_guards: bool) -> Captu
     if captured.left:
         refuse_memory(model, captured, axes)
     return tested(model, captured, axes) if test_guards and axes.symbols else captured
-
-
-def _wrong_at(model: Any, captured: Captured) -> dict[str, int] | None:
-    """Where the graph of code that was not seen before gives other values than the model, if anywhere."""
-    if not has_own_code(model):
-        return None
-    with forgotten({type(child) for _, child in submodules(model if isinstance(model, torch.nn.Module) else None)}):
-        return wrong_at(model, captured, many=were_shown(), other_strides=strides_were_asked())

@@ -16,13 +16,12 @@ import torch
 from ..base.errors import ExportError, problem
 from ..base.structure import Flat
 from ..models.state import submodules
-from ..symbolic.shown_symbols import TRIED_LIBRARIES
+from ..patches.function_caches import forgotten
+from ..symbolic.shown_symbols import Asked, is_own
 from ..weights import lazy_weights
 from .captured import Captured
 from .comparison import is_wrong
-from .trial_inputs import resized, shuffled
-
-Sizes = dict[str, int]
+from .trial_inputs import Sizes, resized, shuffled
 
 _NEAR = 4  # times the example: a model at sizes far above it would take long
 _SMALL = 256  # a size from which on one more has to do
@@ -36,20 +35,24 @@ def has_own_code(model: Any) -> bool:
     """Whether there is code that only this model has; not where its weights would have to be read to run it."""
     if lazy_weights.of(model) is not None:
         return False
-    classes = {type(child) for _, child in submodules(model if isinstance(model, torch.nn.Module) else None)}
-    modules = (getattr(holder, "__module__", None) or "" for holder in classes or {model})
-    return any(module.partition(".")[0] not in TRIED_LIBRARIES for module in modules)
+    return any(is_own(getattr(holder, "__module__", None) or "") for holder in _classes(model) or {model})
 
 
-def wrong_at(model: Any, captured: Captured, *, many: bool, other_strides: bool) -> Sizes | None:
+def wrong_at(model: Any, captured: Captured, asked: Asked) -> Sizes | None:
     """Sizes at which the graph gives other values than the model; none, as far as that was tried."""
     end = time.monotonic() + _SECONDS
-    for sizes, inputs in itertools.chain(_trials(captured, other_strides), _many_trials(captured) if many else ()):
-        if is_wrong(model, captured, inputs):
-            return sizes
-        if time.monotonic() > end:
-            break
+    many = _many_trials(captured) if asked.shown else ()
+    with forgotten(_classes(model)):
+        for sizes, inputs in itertools.chain(_trials(captured, asked.strides), many):
+            if is_wrong(model, captured, inputs):
+                return sizes
+            if time.monotonic() > end:
+                break
     return None
+
+
+def _classes(model: Any) -> set[type]:
+    return {type(child) for _, child in submodules(model if isinstance(model, torch.nn.Module) else None)}
 
 
 def wrong_values(sizes: Sizes) -> ExportError:

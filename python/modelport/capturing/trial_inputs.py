@@ -8,10 +8,12 @@ import torch
 
 from ..base.structure import Flat
 
+Sizes = dict[str, int]  # of dimensions by name
+
 _STEP = 0.25  # by which the elements of each further repetition are scaled
 
 
-def resized(captured: Any, sizes: dict[str, int]) -> Flat:
+def resized(captured: Any, sizes: Sizes) -> Flat:
     """Elements are repeated or cut off, so that they stay admissible; what is repeated is changed where that is safe,
     so that a graph that mixes rows gives other values."""
     flat = captured.inputs
