@@ -4,6 +4,7 @@
 #include "ops/emit/emitter.h"
 #include "passes/lower_targets.h"
 #include "passes/rebuild.h"
+#include "shape/program_dims.h"
 
 namespace modelport::passes {
 namespace {
@@ -49,8 +50,7 @@ ir::Graph lower_to_pt2(const ir::Graph& graph) {
   };
   if (std::ranges::none_of(graph.nodes(), is_own)) return graph;
   Rebuild rebuild(graph);
-  shape::Dims dims;
-  for (const shape::Dim& dim : graph.dims) dims.declare(dim.name, dim.hint, dim.range);
+  shape::Dims dims = shape::dims_of(graph.dims);
   TorchCalls calls(rebuild.graph(), dims);
   for (const ir::Node& node : graph.nodes()) {
     if (!is_own(node)) {
