@@ -11,7 +11,7 @@ from pathlib import Path
 MAX_FILE = 400
 MAX_FUNCTION = 60
 FOLDERS = ["src", "python", "tests", "tools", "bench", "examples", "cmake"]
-SUFFIXES = {".h", ".cc", ".inc", ".py", ".pyi", ".cmake"}
+SUFFIXES = {".h", ".cc", ".inc", ".py", ".pyi", ".cmake", ".js", ".mjs", ".css", ".html"}
 
 # Comments and literals of C++, blanked so that their braces do not count. Raw strings come first: they may hold quotes.
 CPP_NOISE = re.compile(

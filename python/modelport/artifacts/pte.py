@@ -68,13 +68,18 @@ class ProgramFile:
     @functools.cached_property
     def limits(self) -> Limits | None:
         """What the method is valid for; None in a file that does not say."""
-        record = self._record(_LIMITS).get(self.method)
+        record = self.limit_record
         return None if record is None else Limits(json.dumps(record))
+
+    @property
+    def limit_record(self) -> dict[str, Any] | None:
+        """The same as the file has it."""
+        return self._record(_LIMITS).get(self.method)
 
     @property
     def inputs(self) -> list[dict[str, Any]]:
         """Name, type and shape of each; a size is a number or what it is called."""
-        record = self._record(_LIMITS).get(self.method)
+        record = self.limit_record
         if record is not None:
             rows = [{**row, "shape": [str(size) for size in row["shape"]]} for row in record["inputs"]]
             if len(rows) == len(self._tensors("inputs")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +11,9 @@ import torch
 from ..artifacts.limits import check_frozen
 from ..base.errors import problem
 from ..base.structure import Flat, flatten, unflatten
+from ..pages.of_graph import captured_report
+from ..pages.report import write_report
+from ..pages.runs import Runs
 from ..values.graph_check import compare
 from .report import text_of
 
@@ -115,6 +119,10 @@ class Captured:
         """Dimensions with their ranges, what the model pinned, guards and assumptions, each with the model's line; and
         which captures were tried, why, and what became of them."""
         return text_of(self)
+
+    def report_html(self, path: str | os.PathLike[str], *, title: str = "") -> None:
+        """Writes the same, and the graph by module down to its operators, as a page to look at: one file."""
+        write_report(captured_report(self, title), Runs(), path)
 
     def check(self, model: Any, inputs: Mapping[str, Any], *, atol: float | None = None) -> Any:
         """Compares with the model on these inputs; names the first module and node where values part. `atol` is the

@@ -42,11 +42,15 @@ examples:
 
 exit codes: 0 the values are those of the model, 2 they are not, or an error"""
 
-_INSPECT = """Shows what an ONNX or ExecuTorch file has in it. Nothing is loaded, whatever its size.
+_INSPECT = """Shows what an ONNX file, an ExecuTorch program or a .pt2 has in it. Nothing is loaded, whatever its size.
 
 examples:
   modelport inspect ./bert-onnx
-  modelport inspect model.onnx --json | jq .inputs"""
+  modelport inspect model.onnx --json | jq .inputs
+  modelport inspect ./bert-onnx --html bert.html                   a page to look at: modules, graph, weights, axes
+  modelport inspect ./bert-onnx --html bert.html --report run.json
+                                                                   with the check, the steps and the attempts of a run:
+                                                                   what export or check wrote with --json > run.json"""
 
 _RUN = """Runs an exported generative model: words come as they are generated, tokens per second at the end.
 
@@ -206,8 +210,16 @@ def _check(command: argparse.ArgumentParser) -> None:
 
 
 def _inspect(command: argparse.ArgumentParser) -> None:
-    command.add_argument("artifact", metavar="FILE_OR_FOLDER", help="an .onnx or .pte file, or a folder with one")
-    _runs(command, "inspect_program")
+    command.add_argument("artifact", metavar="FILE_OR_FOLDER", help="an .onnx, .pte or .pt2 file, or a folder with one")
+    command.add_argument("--html", metavar="FILE", help="write a page to look at, one file that needs no network")
+    command.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="for the page: what export or check printed with --json; may be repeated",
+    )
+    _runs(command, "inspect_any")
 
 
 def _run(command: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import ExportError
+from ..base.peak_memory import forget_peak, peak_memory
 from ..base.printable import printable
 
 _PATIENCE = 1.0  # seconds without a word
@@ -35,6 +36,7 @@ class Console:
     def __init__(self, *, quiet: bool, as_json: bool):
         self.quiet, self.as_json = quiet, as_json
         self.seconds: dict[str, float] = {}
+        self.memory: dict[str, int] = {}  # the most that each stage used, in bytes
         self.notes: list[str] = []
 
     def result(self, text: str, data: dict[str, Any]) -> None:
@@ -62,8 +64,11 @@ class Console:
     def stage(self, name: str, done: Callable[[], int] | None = None, total: int = 0) -> Iterator[None]:
         """Times a part of the work; where it takes longer than a second, a terminal shows how far it is."""
         started = time.perf_counter()
+        forget_peak()
         with self._progress(name, done, total):
             yield
+        if (peak := peak_memory()) is not None:
+            self.memory[name] = max(self.memory.get(name, 0), peak)
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
     @contextmanager
@@ -79,6 +84,11 @@ class Console:
         finally:
             over.set()
             ticker.join()
+
+    def steps(self) -> dict[str, Any]:
+        """Time and memory of the stages, as JSON shows them."""
+        seconds = {name: round(taken, 4) for name, taken in self.seconds.items()}
+        return {"seconds": seconds, "memory": self.memory}
 
     def timings(self) -> str:
         return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self.seconds.items())

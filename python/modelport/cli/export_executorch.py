@@ -145,8 +145,7 @@ def _run_compiler(console: Console, loading: Any, config: Any, staging: Staging)
     file, size = staging.target / staging.name, (staging.folder / staging.name).stat().st_size
     loading.checkpoint.refuse_changed()
     staging.commit()
-    seconds = {name: round(taken, 4) for name, taken in console.seconds.items()}
-    data = {"ok": True, "files": {str(file): size}, "recipe": config.recipe, "seconds": seconds, "notes": console.notes}
+    data = {"ok": True, "files": {str(file): size}, "recipe": config.recipe, **console.steps(), "notes": console.notes}
     console.result(f"wrote {file} ({size_text(size)}), {config.recipe}\n{console.timings()}", data)
     return True
 
@@ -176,7 +175,8 @@ def _tell(console: Console, program: Any, sizes: dict[str, int], report: Any) ->
         "inputs": program.input_names,
         "outputs": program.output_names,
         "limits": program.limits.words,
-        "seconds": {name: round(seconds, 4) for name, seconds in console.seconds.items()},
+        **console.steps(),
+        "attempts": program.captured.attempts,
         "notes": console.notes,
         "check": None if report is None else report.to_dict(),
     }

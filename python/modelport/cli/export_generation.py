@@ -112,7 +112,8 @@ def _telling(args: Any, console: Console, parts: Any, staging: Staging, report: 
         "inputs": {name: part.input_names for name, part in parts.items()},
         "outputs": {name: part.output_names for name, part in parts.items()},
         "limits": {name: part.limits.words for name, part in parts.items()},
-        "seconds": {name: round(seconds, 4) for name, seconds in console.seconds.items()},
+        **console.steps(),
+        "attempts": {name: part.captured.attempts for name, part in parts.items()},
         "notes": console.notes,
         "check": None if report is None else report.to_dict(),
     }

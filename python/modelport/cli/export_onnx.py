@@ -174,7 +174,8 @@ def _tell(console: Console, program: Any, told: _Written, report: Any) -> None:
         "inputs": program.input_names,
         "outputs": program.output_names,
         "limits": program.limits.words,
-        "seconds": {name: round(seconds, 4) for name, seconds in console.seconds.items()},
+        **console.steps(),
+        "attempts": program.captured.attempts,
         "notes": console.notes,
         "check": None if report is None else report.to_dict(),
     }

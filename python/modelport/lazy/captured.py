@@ -27,6 +27,7 @@ class LazyCaptured(Captured):
         self._plain = captured
         self._contents = contents
         super().__init__(captured.lazy_program, captured.inputs, captured.outputs, captured.in_graph)
+        self.attempts = captured.attempts
 
     @property
     def program(self) -> Any:

@@ -6,6 +6,7 @@
 #include <protozero/pbf_message.hpp>
 #include <set>
 
+#include "backends/onnx/attribute_reader.h"
 #include "backends/onnx/proto.h"
 #include "backends/onnx/tensor_reader.h"
 #include "base/error.h"
@@ -155,7 +156,9 @@ class GraphReader {
       } else if (field == bytes_field(proto::Node::domain)) {
         domain = text(reader.get_view());
       } else if (field == bytes_field(proto::Node::attribute)) {
-        attribute(reader.get_view(), depth);
+        const data_view held = reader.get_view();
+        attribute(held, depth);
+        if (depth == 0) add_text(held, node.attributes);
       } else if (field == bytes_field(proto::Node::metadata_props)) {
         auto [key, value] = entry_of(reader.get_view());
         if (key == "source") node.source = std::move(value);
@@ -166,6 +169,11 @@ class GraphReader {
     if (!domain.empty() && domain != "ai.onnx") node.op = domain + "." + node.op;
     ++summary_.operators[node.op];
     return node;
+  }
+
+  static void add_text(const data_view& attribute, std::string& texts) {
+    if (!texts.empty()) texts += ", ";
+    texts += attribute_text(attribute);
   }
 
   void attribute(const data_view& data, int depth) {

@@ -35,6 +35,7 @@ struct NodeSummary {
   std::string source;               // the model's line, "modeling_bert.py:312"; empty: unknown
   std::vector<std::string> inputs;  // an empty name is an input that is left out
   std::vector<std::string> outputs;
+  std::string attributes;  // "axis=1, keepdims=0", as people read them
 };
 
 struct ModelSummary {

@@ -23,6 +23,18 @@ std::string node(const std::string& op, const std::string& domain = "",
   writer.add_string(3, "layer/" + op);
   writer.add_string(4, op);
   if (!domain.empty()) writer.add_string(7, domain);
+  if (op == "Transpose") {
+    const auto add = [&](const std::string& name, auto fill) {
+      pbf_writer attribute(writer, 5);
+      attribute.add_string(1, name);
+      fill(attribute);
+    };
+    const std::vector<std::int64_t> packed(20, 7);
+    add("axis", [](pbf_writer& one) { one.add_int64(3, -1); });
+    add("perm", [&](pbf_writer& one) { one.add_packed_int64(8, packed.begin(), packed.end()); });
+    add("scales", [](pbf_writer& one) { one.add_float(7, 0.5F), one.add_float(7, 2.0F); });
+    add("mode", [](pbf_writer& one) { one.add_string(4, std::string(100, 'x')); });
+  }
   if (!inner.empty()) {
     pbf_writer attribute(writer, 5);
     attribute.add_string(1, "body");
@@ -131,6 +143,18 @@ TEST_CASE("a model is summarized") {
   CHECK(summary.weights[1].bytes == 30);
   CHECK(summary.weights[1].file == "weights.bin");
   CHECK(summary.weights[1].offset == 64);
+}
+
+TEST_CASE("attributes are read as text, and long ones are cut") {
+  const std::string main =
+      graph({{1, node("Transpose")}, {1, node("If", "", graph({{1, node("Add")}}))}});
+  const ModelSummary summary = summarize(bytes(model(main)), "file.onnx");
+  std::string sevens = "7";
+  for (int i = 1; i < 16; ++i) sevens += ", 7";
+  CHECK(summary.nodes[0].attributes == "axis=-1, perm=[" + sevens +
+                                           ", …], scales=[0.5, 2], mode=\"" + std::string(80, 'x') +
+                                           "…\"");
+  CHECK(summary.nodes[1].attributes == "body=graph");
 }
 
 TEST_CASE("bytes that are no model are refused with a reason") {

@@ -59,7 +59,7 @@ py::list nodes(const std::vector<onnx::NodeSummary>& all) {
   py::list rows;
   for (const onnx::NodeSummary& node : all)
     rows.append(py::make_tuple(text(node.op), text(node.name), text(node.source),
-                               texts(node.inputs), texts(node.outputs)));
+                               texts(node.inputs), texts(node.outputs), text(node.attributes)));
   return rows;
 }
 
