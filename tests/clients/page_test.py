@@ -169,6 +169,20 @@ def test_what_a_hostile_file_has_for_names_does_not_run(page: Page, tmp_path: Pa
     assert page.run("window.hacked === undefined && document.images.length === 0")
 
 
+def test_the_page_of_a_difference_shows_counts_then_details_and_runs_nothing(page: Page, tmp_path: Path) -> None:
+    one, other = drawn_models.save_large(tmp_path / "one.onnx", 3, 9), drawn_models.save_hostile(tmp_path / "two.onnx")
+    assert main(["diff", str(one), str(other), "--html", str(tmp_path / "page.html"), "--quiet"]) == 1
+    page.size(390, 844)
+    page.open(tmp_path / "page.html")
+    assert page.run("document.documentElement.scrollWidth") <= 390
+    removed = "[...document.querySelectorAll('#Weights li')].filter(row => row.querySelector('.removed')).length"
+    assert page.run(removed) == 3
+    page.run("document.querySelector('#ask').focus()")
+    page.type("layers.2 mlp.weight")
+    assert page.run("document.querySelectorAll('.plain li').length") == 1
+    assert page.run("window.hacked === undefined && document.images.length === 0")
+
+
 def test_20000_nodes_open_and_are_searched_in_less_than_a_second(page: Page, large: Path) -> None:
     page.open(large)  # the first time Chromium itself has to get ready
     assert page.open(large) < 1

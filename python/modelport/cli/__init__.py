@@ -51,7 +51,8 @@ def _run(argv: Sequence[str] | None) -> int:
 
 def _done(argv: Sequence[str] | None, args: Any, console: Console) -> int:
     try:
-        return OK if args.run(args, console) else USER
+        done = args.run(args, console)
+        return done if type(done) is int else OK if done else USER  # a number is an exit code of the command's own
     except (BrokenPipeError, Unsaid):
         raise
     except KeyboardInterrupt:
@@ -70,7 +71,7 @@ def _done(argv: Sequence[str] | None, args: Any, console: Console) -> int:
             quick_imports.start_over(console)
         print(printable(traceback.format_exc()), end="", file=sys.stderr)
         console.error(f"internal error, please report with the lines above: {type(error).__name__}: {error}")
-        return INTERNAL
+        return getattr(args, "internal", INTERNAL)
 
 
 def _of_system(error: OSError) -> ExportError:

@@ -18,6 +18,7 @@ examples:
   modelport export onnx ./bert-base ./bert-onnx      model.onnx, its weights and the tokenizer, values checked
   modelport check ./bert-onnx                        the same comparison again
   modelport inspect ./bert-onnx                      inputs, outputs, axes, operators, weights
+  modelport diff ./bert-onnx ./bert-onnx-2           what differs between two of them
   modelport run ./qwen3-onnx "Once upon a time"      the text goes on, word by word"""
 
 _EXPORT = """Exports a checkpoint folder to ONNX and compares the values with the model's.
@@ -52,6 +53,17 @@ examples:
                                                                    with the check, the steps and the attempts of a run:
                                                                    what export or check wrote with --json > run.json"""
 
+_DIFF = """Tells what differs between two artifacts, two checkpoints or two graphs: counts first, then details.
+
+examples:
+  modelport diff ./bert-onnx ./bert-onnx-2                 two exports, of one version or of two
+  modelport diff bert.pt2 bert-2.pt2 --all                 each difference, not the first 20 of each kind
+  modelport diff ./bert-base ./bert-finetuned              two checkpoints: configuration and weights
+  modelport diff before.txt after.txt                      two captures: what print(captured) shows
+  modelport diff ./bert-onnx ./bert-onnx-2 --html diff.html
+
+exit codes, as of diff: 0 no difference, 1 some, 2 an error"""
+
 _RUN = """Runs an exported generative model: words come as they are generated, tokens per second at the end.
 
 examples:
@@ -80,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
     _export_executorch(program)
     _check(_parser(commands.add_parser, "check", help="compare an artifact with its model", description=_CHECK))
     _inspect(_parser(commands.add_parser, "inspect", help="show what an artifact has in it", description=_INSPECT))
+    _diff(_parser(commands.add_parser, "diff", help="tell what differs between two artifacts", description=_DIFF))
     _run(_parser(commands.add_parser, "run", help="generate text with an exported model", description=_RUN))
     return top
 
@@ -220,6 +233,16 @@ def _inspect(command: argparse.ArgumentParser) -> None:
         help="for the page: what export or check printed with --json; may be repeated",
     )
     _runs(command, "inspect_any")
+
+
+def _diff(command: argparse.ArgumentParser) -> None:
+    kinds = "the folder of an export, an .onnx, .pte or .pt2 file, a checkpoint, or the text of a graph"
+    command.add_argument("before", metavar="A", help=kinds)
+    command.add_argument("after", metavar="B", help="the same")
+    command.add_argument("--all", action="store_true", help="each difference, not only the first of each kind")
+    command.add_argument("--html", metavar="FILE", help="write a page to look at as well")
+    command.set_defaults(internal=2)
+    _runs(command, "diff_artifacts")
 
 
 def _run(command: argparse.ArgumentParser) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
 
+from .contents import of_tensor
 from .of_onnx import place_of
 from .record import Axis, Node, Part, Reason, Report, Value, Weight, range_text
 
 _NAMES = re.compile(r"[%@][\w.]+")
+_DECLARED = re.compile(r"@([\w.]+): (\w+)\[([\d, ]*)\]")  # weights, at the head of a graph
 _EFFECTS = {"unified": "made equal", "pinned": "pinned", "bounded": "bounded", "kept": "kept as a condition"}
 
 
@@ -28,15 +31,26 @@ def pt2_report(path: Path) -> Report:
     part = graph_part(program, path.stem)
     part.limits += [f"{name} stays {value!r}" for name, in_graph, value in inputs if not in_graph]
     facts = {"format": "PyTorch program"}
-    return Report(path.name, str(path), "PyTorch program", facts, [part], {path.name: path.stat().st_size})
+    files = {path.name: path.stat().st_size}
+    return Report(path.name, str(path), "PyTorch program", facts, [part], files, whole=[str(path)])
 
 
 def text_report(path: Path) -> Report:
     """Of a file that has what `print(captured)` shows."""
     from ..base import core
 
-    part = graph_part(core.parse_graph(path.read_text()), path.stem)
+    text = path.read_text(encoding="utf-8")
+    part = graph_part(core.parse_graph(text), path.stem)
+    for name, dtype, sizes in _DECLARED.findall(text):
+        shape = tuple(int(size) for size in sizes.split(",") if size.strip())
+        part.weights.append(Weight(name, dtype, shape, math.prod(shape) * _bytes_of(dtype)))
     return Report(path.name, str(path), "Graph text", {"format": "graph text"}, [part])
+
+
+def _bytes_of(dtype: str) -> int:
+    """Of a type as we write it: "f32", "bool"."""
+    bits = re.search(r"\d+$", dtype)
+    return max(1, int(bits[0]) // 8) if bits else 1
 
 
 def graph_part(program: Any, name: str) -> Part:
@@ -66,7 +80,7 @@ def _node(row: dict[str, Any]) -> Node:
 
 def _weight(name: str, tensor: Any) -> Weight:
     dtype = str(tensor.dtype).removeprefix("torch.")
-    contents = None if tensor.is_meta else lambda: tensor.detach().cpu().contiguous()
+    contents = None if tensor.is_meta else of_tensor(tensor)
     return Weight(name, dtype, tuple(tensor.shape), tensor.nbytes, contents=contents)
 
 

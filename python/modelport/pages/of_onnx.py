@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import mmap
 import re
 from pathlib import Path
 from typing import Any
 
 from ..artifacts.artifact import Artifact, data_state, find_models
 from ..base.json_text import parse_json
-from .record import Axis, Contents, Node, Part, Place, Reason, Report, Value, Weight, range_text
+from .contents import Contents, of_file
+from .record import Axis, Node, Part, Place, Reason, Report, Value, Weight, range_text
 
 _OWN = "modelport."
 
@@ -37,6 +37,7 @@ def onnx_report(path: str) -> Report:
         parts=[_part(artifact) for artifact in found],
         files=files,
         metadata={key: value for key, value in first.summary["metadata"].items() if not key.startswith(_OWN)},
+        whole=[str(artifact.path) for artifact in found],
     )
 
 
@@ -76,20 +77,12 @@ def _node(row: tuple[str, str, str, list[str], list[str], str]) -> Node:
 
 def _weight(model: Path, row: dict[str, Any]) -> Weight:
     contents: Contents | None = None
-    end = row["offset"] + row["bytes"]
-    if row["file"] and data_state(model, row["file"], end) == "whole":
-
-        def contents() -> bytes:
-            return read_piece(model.parent / row["file"], row["offset"], end)
-
+    start, size = row["offset"], row["bytes"]
+    if not row["file"] and start:
+        contents = of_file(model, start, size)
+    elif row["file"] and data_state(model, row["file"], start + size) == "whole":
+        contents = of_file(model.parent / row["file"], start, size)
     return Weight(row["name"], row["dtype"], tuple(row["shape"]), row["bytes"], row["file"], contents)
-
-
-def read_piece(file: Path, start: int, end: int) -> bytes:
-    if start == end:
-        return b""
-    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-        return mapped[start:end]
 
 
 def _fusions(text: str | None) -> list[dict[str, Any]]:

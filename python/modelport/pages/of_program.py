@@ -37,6 +37,7 @@ def program_report(path: Path) -> Report:
         parts=[_part(file) for file in files],
         files={path.name: path.stat().st_size},
         metadata=settings,
+        whole=[str(path)],
     )
 
 

@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 
 from ..artifacts.pte import find_program
+from .of_checkpoint import checkpoint_report
 from .of_onnx import onnx_report
 from .of_program import program_report
 from .record import Report
 
 
 def read_report(path: str | os.PathLike[str]) -> Report:
-    """Of an ONNX file or folder, a `.pte` program, a `.pt2` archive or a file with the text of a graph."""
+    """Of an ONNX file or folder, a `.pte` program, a `.pt2` archive, the text of a graph, a checkpoint."""
     file = Path(path)
     if file.is_file() and file.suffix == ".pt2":
         from .of_graph import pt2_report
@@ -22,8 +23,15 @@ def read_report(path: str | os.PathLike[str]) -> Report:
         from .of_graph import text_report
 
         return text_report(file)
+    if file.is_dir() and _is_checkpoint(file):
+        return checkpoint_report(file)
     program = find_program(file)
     return onnx_report(os.fspath(path)) if program is None else program_report(program)
+
+
+def _is_checkpoint(folder: Path) -> bool:
+    has = {kind for kind in ("safetensors", "onnx", "pte") if any(folder.glob(f"*.{kind}"))}
+    return has == {"safetensors"} and not any(folder.glob("onnx/*.onnx"))
 
 
 def _is_graph_text(file: Path) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
+
+from .contents import Contents
 
 _DEEPEST = 64
 _COUNTS = {"i64", "i32", "bool", "int64", "int32"}
-Contents = Callable[[], Any]  # bytes, or what has them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +104,7 @@ class Report:
     parts: list[Part]
     files: dict[str, int] = dataclasses.field(default_factory=dict)  # in bytes
     metadata: dict[str, str] = dataclasses.field(default_factory=dict)
+    whole: list[str] = dataclasses.field(default_factory=list)  # files that hold more than the record has
 
 
 @dataclasses.dataclass

@@ -83,7 +83,8 @@ ValueSummary value_of(const data_view& data) {
 
 class GraphReader {
  public:
-  explicit GraphReader(ModelSummary& summary) : summary_(summary) {}
+  /// `start` is where the file begins.
+  GraphReader(ModelSummary& summary, const char* start) : summary_(summary), start_(start) {}
 
   void read_main(const data_view& data) {
     pbf_message<proto::Graph> reader(data);
@@ -121,7 +122,9 @@ class GraphReader {
   }
 
  private:
-  WeightSummary tensor(const data_view& data) { return weight_of(data, summary_.data_files); }
+  WeightSummary tensor(const data_view& data) {
+    return weight_of(data, start_, summary_.data_files);
+  }
 
   /// Its values; where they stand may lie in a file too.
   WeightSummary sparse(const data_view& data) {
@@ -211,6 +214,7 @@ class GraphReader {
   }
 
   ModelSummary& summary_;
+  const char* start_;
 };
 
 std::pair<std::string, std::int64_t> opset_of(const data_view& data) {
@@ -239,7 +243,7 @@ void drop_initializers(ModelSummary& summary) {
 
 ModelSummary read(const data_view& data) {
   ModelSummary summary;
-  GraphReader graph(summary);
+  GraphReader graph(summary, data.data());
   bool has_graph = false;
   pbf_message<proto::Model> reader(data);
   while (reader.next()) {

@@ -25,8 +25,8 @@ struct WeightSummary {
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::uint64_t bytes = 0;
-  std::string file;  // where the bytes are, as the file has it; empty: inside
-  std::uint64_t offset = 0;
+  std::string file;          // where the bytes are, as the file has it; empty: inside
+  std::uint64_t offset = 0;  // in that file; of one inside 0 where it is not stored as bytes
 };
 
 struct NodeSummary {

@@ -67,7 +67,8 @@ std::string weight(const std::string& name, const std::vector<std::int64_t>& sha
   writer.add_packed_int64(1, shape.begin(), shape.end());
   writer.add_int32(2, 16);
   writer.add_string(8, name);
-  if (offset.empty()) return data;
+  if (offset == "inside") writer.add_bytes(9, "\1\2\3\4\5\6\7\10");
+  if (offset.empty() || offset == "inside") return data;
   for (const auto& [key, text] :
        {std::pair{"location", "weights.bin"}, {"offset", offset.c_str()}}) {
     pbf_writer entry(writer, 13);
@@ -143,6 +144,18 @@ TEST_CASE("a model is summarized") {
   CHECK(summary.weights[1].bytes == 30);
   CHECK(summary.weights[1].file == "weights.bin");
   CHECK(summary.weights[1].offset == 64);
+}
+
+TEST_CASE("a weight in the file says where, unless it has another size than its shape") {
+  const std::string file = model(graph({{1, node("Add")},
+                                        {5, weight("as bytes", {4}, "inside")},
+                                        {5, weight("cut off", {5}, "inside")},
+                                        {5, weight("otherwise", {4})}}));
+  const ModelSummary summary = summarize(bytes(file), "file.onnx");
+  REQUIRE(summary.weights.size() == 3);
+  CHECK(file.substr(summary.weights[0].offset, 8) == "\1\2\3\4\5\6\7\10");
+  CHECK(summary.weights[1].offset == 0);
+  CHECK(summary.weights[2].offset == 0);
 }
 
 TEST_CASE("attributes are read as text, and long ones are cut") {

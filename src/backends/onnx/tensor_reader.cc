@@ -86,8 +86,10 @@ void read_place(const data_view& data, WeightSummary& weight) {
 
 }  // namespace
 
-WeightSummary weight_of(const data_view& data, std::set<std::string>& data_files) {
+WeightSummary weight_of(const data_view& data, const char* start,
+                        std::set<std::string>& data_files) {
   WeightSummary weight;
+  data_view inside;
   std::int32_t dtype = 0;
   pbf_message<proto::Tensor> reader(data);
   while (reader.next()) {
@@ -98,6 +100,8 @@ WeightSummary weight_of(const data_view& data, std::set<std::string>& data_files
       weight.shape.push_back(reader.get_int64());
     } else if (field == number_field(proto::Tensor::data_type)) {
       dtype = reader.get_int32();
+    } else if (field == bytes_field(proto::Tensor::raw_data)) {
+      inside = reader.get_view();
     } else if (field == bytes_field(proto::Tensor::name)) {
       weight.name = text(reader.get_view());
     } else if (field == bytes_field(proto::Tensor::external_data)) {
@@ -110,6 +114,8 @@ WeightSummary weight_of(const data_view& data, std::set<std::string>& data_files
   }
   weight.dtype = dtype_name(dtype);
   weight.bytes = byte_count(weight, dtype);
+  if (weight.file.empty() && inside.size() == weight.bytes && weight.bytes > 0)
+    weight.offset = static_cast<std::uint64_t>(inside.data() - start);
   std::uint64_t end = 0;
   if (__builtin_add_overflow(weight.offset, weight.bytes, &end))
     bad(fmt::format("the weight {} lies beyond the end of any file", quote_text(weight.name)));

@@ -31,7 +31,9 @@ std::pair<std::string, std::string> entry_of(const protozero::data_view& data);
 /// TensorProto.DataType by number, as we write types.
 std::string dtype_name(std::int32_t number);
 
-/// A TensorProto; the files that it names go to `data_files` as well.
-WeightSummary weight_of(const protozero::data_view& data, std::set<std::string>& data_files);
+/// A TensorProto of the file that begins at `start`; the files that it names go to `data_files` as
+/// well.
+WeightSummary weight_of(const protozero::data_view& data, const char* start,
+                        std::set<std::string>& data_files);
 
 }  // namespace modelport::onnx
