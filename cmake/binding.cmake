@@ -26,6 +26,7 @@ install(TARGETS _modelport LIBRARY DESTINATION modelport COMPONENT python)
 
 # modelport._artifact looks into artifacts without torch: it takes pybind11's headers from there and links none of it.
 Python_add_library(_artifact MODULE WITH_SOABI
+  "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/checkpoint.cc"
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/folders.cc"
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/limits.cc"
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/module.cc"

@@ -44,7 +44,10 @@ def names_of_examples(checkpoint: Path, place: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("code", examples())
-def test_an_example_of_the_page_ends_in_its_error(code: str, checkpoint: Path, tmp_path: Path) -> None:
+def test_an_example_of_the_page_ends_in_its_error(
+    code: str, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(modelport.ExportError) as error:
         exec(compile(examples()[code], f"example of {code}", "exec"), names_of_examples(checkpoint, tmp_path))
     assert error.value.code == code, str(error.value)

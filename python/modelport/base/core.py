@@ -44,7 +44,6 @@ read_number = _modelport.read_number
 read_pt2 = _modelport.read_pt2
 real_tensor = _modelport.real_tensor
 sample_programs = _modelport.sample_programs
-stored_tensors = _modelport.stored_tensors
 sym_constant = _modelport.sym_constant
 sym_hint = _modelport.sym_hint
 sym_is_ours = _modelport.sym_is_ours

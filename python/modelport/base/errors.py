@@ -21,6 +21,8 @@ CODES = {
     "E0313": "bad_observation",
     "E0314": "held_by_runtime",
     "E0315": "client_refuses",
+    "E0316": "unknown_model",
+    "E0317": "unreachable_hub",
 }
 
 

@@ -8,7 +8,6 @@ PYBIND11_MODULE(_modelport, module) {
   bind_program(module);
   bind_symbols(module);
   bind_pt2(module);
-  bind_checkpoint(module);
   bind_onnx(module);
   bind_lower_executorch(module);
 #ifdef MODELPORT_WITH_EXECUTORCH

@@ -36,7 +36,6 @@ void bind_trials(py::class_<Program, std::shared_ptr<Program>>& program);
 void bind_session(py::module_& module);
 void bind_symbols(py::module_& module);
 void bind_pt2(py::module_& module);
-void bind_checkpoint(py::module_& module);
 void bind_onnx(py::module_& module);
 void bind_executorch(py::module_& module);
 void bind_lower_executorch(py::module_& module);

@@ -19,6 +19,8 @@ from ..artifacts.pte import ProgramFile, find_program, read_program
 from ..base.dtypes import FLOATS
 from ..base.errors import ExportError, problem
 from ..base.printable import shell_quote
+from ..hub.folder import checkpoint_folder
+from ..hub.name import hub_name
 from ..running.program_folder import find_generating_program
 from ..values.tolerance import Tolerance
 from ..weights.loading import load_model, read_preprocessor
@@ -42,7 +44,8 @@ def check(
 ) -> CheckReport | QualityReport:
     """Compares an artifact (a file, the folder of an export, or what an exporter gave) with its model.
 
-    `model` is the model or its checkpoint folder; without one it is the folder that the artifact says it came from.
+    `model` is the model, its checkpoint folder or its name on the hub ("org/name@revision"); without one it is the
+    folder that the artifact says it came from.
     `inputs` are those of the model, one set or several; without any they are made by rule, at four sizes. `atol` is
     the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do.
 
@@ -165,7 +168,7 @@ def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
     """The model, and its folder where it comes from one."""
     if model is not None and not isinstance(model, str | os.PathLike):
         return model, None
-    folder = model if model is not None else artifact.note("source")
+    folder = _named(model) if model is not None else _source(artifact)
     if folder is None or not Path(folder).is_dir():
         what = "does not say which checkpoint it was made of" if folder is None else f"was made of {folder}"
         gone = "" if folder is None else ", which is not there"
@@ -177,6 +180,18 @@ def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
         )
     dtype = FLOATS.get(artifact.note("dtype") or "")
     return load_model(folder, artifact.note("model_class"), dtype), os.fspath(folder)
+
+
+def _named(model: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    return checkpoint_folder(model) if hub_name(model) is not None else model
+
+
+def _source(artifact: Artifact) -> str | os.PathLike[str] | None:
+    """The folder that the artifact was made of; where it is gone, the model of the hub that it came from."""
+    folder, name = artifact.note("source"), artifact.note("hub")
+    if name is not None and (folder is None or not Path(folder).is_dir()):
+        return checkpoint_folder(name)
+    return folder
 
 
 def _in_type_of(artifact: Artifact, model: Any) -> AbstractContextManager[None]:

@@ -9,13 +9,14 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import problem
-from . import executorch_arguments, quantization_arguments
+from . import executorch_arguments, model_arguments, quantization_arguments
 from .console import say
 
 _MODEL = """modelport turns Hugging Face models into programs that other runtimes run.
 
 examples:
   modelport export onnx ./bert-base ./bert-onnx      model.onnx, its weights and the tokenizer, values checked
+  modelport export onnx google-bert/bert-base-uncased ./bert-onnx      a model of the hub
   modelport check ./bert-onnx                        the same comparison again
   modelport inspect ./bert-onnx                      inputs, outputs, axes, operators, weights
   modelport diff ./bert-onnx ./bert-onnx-2           what differs between two of them
@@ -34,6 +35,16 @@ examples:
 exit codes: 0 exported and checked; 2 an error, or values that differ; 130 interrupted. After 2 and 130, what was at OUT
 is still there."""
 
+_CAPTURE = """Captures a model and shows what was found: inputs, axes, conditions. No weights are read; of a name of the
+hub none are fetched, so that a model of any size takes seconds.
+
+examples:
+  modelport capture ./bert-base
+  modelport capture meta-llama/Llama-3.3-70B-Instruct graph.txt      the graph as text, in a file
+  modelport capture ./bert-base --task feature-extraction --json
+
+exit codes: 0 captured, 2 an error"""
+
 _CHECK = """Runs an artifact in its runtime and compares its values with the model's, at four sizes.
 
 examples:
@@ -43,11 +54,13 @@ examples:
 
 exit codes: 0 the values are those of the model, 2 they are not, or an error"""
 
-_INSPECT = """Shows what an ONNX file, an ExecuTorch program or a .pt2 has in it. Nothing is loaded, whatever its size.
+_INSPECT = """Shows what an ONNX file, an ExecuTorch program, a .pt2 or a checkpoint has in it. Nothing is loaded,
+whatever its size.
 
 examples:
   modelport inspect ./bert-onnx
   modelport inspect model.onnx --json | jq .inputs
+  modelport inspect meta-llama/Llama-3.3-70B-Instruct              a checkpoint, by its settings and headers alone
   modelport inspect ./bert-onnx --html bert.html                   a page to look at: modules, graph, weights, axes
   modelport inspect ./bert-onnx --html bert.html --report run.json
                                                                    with the check, the steps and the attempts of a run:
@@ -90,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
         targets.add_parser, "executorch", help="export to ExecuTorch", description=executorch_arguments.EXPORT
     )
     _export_executorch(program)
+    _capture(_parser(commands.add_parser, "capture", help="show the graph of a model", description=_CAPTURE))
     _check(_parser(commands.add_parser, "check", help="compare an artifact with its model", description=_CHECK))
     _inspect(_parser(commands.add_parser, "inspect", help="show what an artifact has in it", description=_INSPECT))
     _diff(_parser(commands.add_parser, "diff", help="tell what differs between two artifacts", description=_DIFF))
@@ -136,10 +150,11 @@ def _runs(
 def _export_onnx(command: argparse.ArgumentParser) -> None:
     command.usage = "modelport export onnx MODEL OUT [options]"
     command.add_argument(
-        "paths", nargs="+", metavar="MODEL OUT", help="checkpoint folder; folder or .onnx file to write"
+        "paths", nargs="+", metavar="MODEL OUT", help="checkpoint folder, or name on the hub; folder or .onnx file"
     )
     command.add_argument("-m", "--model", metavar="MODEL", help="the checkpoint folder, as in optimum-cli")
     what = command.add_argument_group("what is exported")
+    model_arguments.add(what, _positive)
     what.add_argument("--task", help="such as text-generation; chooses the class (default: the one in config.json)")
     what.add_argument("--for", dest="client", choices=["genai", "transformers.js"], help="the client that is to run it")
     what.add_argument(
@@ -160,9 +175,6 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="tests of the inputs in the file itself: any runtime then fails outside the limits of the export",
     )
-    what.add_argument("--batch", "--batch_size", type=_positive, default=2, help="size of the example (default 2)")
-    what.add_argument("--sequence", "--sequence_length", type=_positive, help="length of the example")
-    what.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")
     how = command.add_argument_group("how it is written")
     how.add_argument("--opset", type=int, help="version of ONNX's operators (default 23)")
     how.add_argument(
@@ -214,16 +226,29 @@ def _two_paths(args: argparse.Namespace) -> None:
         raise problem("E0105", "what generates is a folder, and OUT is a file", f"name a folder: {args.out[:-5]}")
 
 
+def _capture(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL", help=model_arguments.MODEL)
+    command.add_argument("out", metavar="FILE", nargs="?", help="where the graph is written as text")
+    model_arguments.add(command, _positive)
+    command.add_argument("--task", help="such as text-generation; chooses the class (default: the one in config.json)")
+    command.add_argument(
+        "--dtype", choices=["fp32", "fp16", "bf16"], help="type of weights (default: the checkpoint's)"
+    )
+    command.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
+    _runs(command, "capture_model")
+
+
 def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument("artifact", metavar="OUT", help="the folder of an export, or an .onnx or .pte file")
-    command.add_argument("--model", metavar="FOLDER", help="the checkpoint (default: where the file says it came from)")
+    command.add_argument("--model", metavar="MODEL", help="the checkpoint (default: where the file says it came from)")
+    model_arguments.add_revision(command)
     command.add_argument("--atol", type=_tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
     quantization_arguments.add_quality(command)
     _runs(command, "check_artifact")
 
 
 def _inspect(command: argparse.ArgumentParser) -> None:
-    command.add_argument("artifact", metavar="FILE_OR_FOLDER", help="an .onnx, .pte or .pt2 file, or a folder with one")
+    command.add_argument("artifact", metavar="FILE_OR_FOLDER", help="an .onnx, .pte or .pt2 file, a folder, or a name")
     command.add_argument("--html", metavar="FILE", help="write a page to look at, one file that needs no network")
     command.add_argument(
         "--report",
@@ -232,6 +257,7 @@ def _inspect(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="for the page: what export or check printed with --json; may be repeated",
     )
+    model_arguments.add_revision(command)
     _runs(command, "inspect_any")
 
 

@@ -6,12 +6,16 @@ from typing import Any
 
 from ..artifacts.artifact import Artifact, find_model, generates
 from ..artifacts.pte import find_program, read_program
+from ..base.errors import problem
 from ..quick_imports.command import import_quickly
 from .console import Console
+from .model_folder import fetch_model
 
 
 def run(args: Any, console: Console) -> bool:
     path = args.artifact
+    if args.revision is not None and args.model is None:
+        raise problem("E0306", "--revision is for a model of the hub, and none is named", "--model org/name")
     program = find_program(path)
     if program is not None:
         read_program(program)  # a broken file is reported before torch is imported
@@ -25,7 +29,8 @@ def run(args: Any, console: Console) -> bool:
         from ..checking.quality import QualityAsked
 
         quality = QualityAsked(args.text, args.max_perplexity_growth)
-        report = check(path, args.model, atol=args.atol, quality=quality)
+        model = None if args.model is None else fetch_model(args, console)
+        report = check(path, model, atol=args.atol, quality=quality)
     if isinstance(report, QualityReport):
         bound = f"{report.max_growth:g} % more perplexity allowed"
     else:

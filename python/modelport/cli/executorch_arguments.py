@@ -7,10 +7,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from . import model_arguments
+
 EXPORT = """Exports a checkpoint folder to a program for ExecuTorch and compares the values with the model's.
 
 examples:
   modelport export executorch ./bert-base ./bert-pte
+  modelport export executorch google-bert/bert-base-uncased ./bert-pte  a model of the hub
   modelport export executorch ./bert-base ./out --max_seq_len 256       memory is set aside for the largest size
   modelport export executorch ./qwen3-0.6b ./out --max_seq_len 1024 --use_custom_sdpa --use_custom_kv_cache
   modelport export executorch ./vit ./out --dims batch=1:4 --recipe xnnpack
@@ -38,11 +41,15 @@ IN_FEWER_BITS = (
 def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolerance: Callable[[str], float]) -> None:
     command.usage = "modelport export executorch MODEL OUT [options]"
     command.add_argument(
-        "paths", nargs="*", metavar="MODEL OUT", help="checkpoint folder; folder or .pte file to write"
+        "paths",
+        nargs="*",
+        metavar="MODEL OUT",
+        help="checkpoint folder, or name on the hub; folder or .pte file to write",
     )
     command.add_argument("-m", "--model", metavar="MODEL", help="the checkpoint folder, as in optimum-cli")
     command.add_argument("-o", "--output_dir", "--output-dir", metavar="OUT", help="OUT, as in optimum-cli")
     what = command.add_argument_group("what is exported")
+    model_arguments.add(what, positive)
     what.add_argument("--task", help="such as image-classification (default: the class in config.json)")
     what.add_argument("--recipe", default="portable", help="portable (default): kernels of every runtime; or xnnpack")
     _add_quantization(command)
@@ -86,9 +93,6 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
     what.add_argument(
         "--image_size", "--image-size", type=positive, metavar="N", help="images are squares of this side"
     )
-    what.add_argument("--batch", "--batch_size", type=positive, default=2, help="size of the example (default 2)")
-    what.add_argument("--sequence", "--sequence_length", type=positive, help="length of the example")
-    what.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")
     checked = command.add_argument_group("the check")
     checked.add_argument("--atol", type=tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
     checked.add_argument("--no-check", action="store_true", help="do not compare values with the model's")

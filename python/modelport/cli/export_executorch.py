@@ -16,6 +16,7 @@ from .executorch_arguments import IN_FEWER_BITS
 from .export_onnx import warnings_as_notes
 from .inspect_artifact import size_text
 from .interrupt import interruptible
+from .model_folder import fetch_model
 from .outcome import refuse_unless_fewer_bits
 
 MODEL_FILE = "model.pte"
@@ -37,7 +38,7 @@ def prepare(args: Any) -> None:
 
 
 def run(args: Any, console: Console) -> bool:
-    folder = Path(args.model)
+    folder = fetch_model(args, console)
     staging = Staging(args.out, model=MODEL_FILE)
     with warnings_as_notes(console), staging, interruptible(staging.discard):
         loading, config = _loading(args, console, folder)

@@ -20,11 +20,12 @@ from .companions import copy_companions, write_contract
 from .console import Console, note_code
 from .inspect_artifact import limit_lines, linked_text, size_text
 from .interrupt import interruptible
+from .model_folder import fetch_model
 from .outcome import refuse_difference
 
 
 def run(args: Any, console: Console) -> bool:
-    folder = Path(args.model)
+    folder = fetch_model(args, console)
     for flag in ("device", "framework", "monolith", "no_post_process"):
         if getattr(args, flag):
             console.note(f"--{flag.replace('_', '-')} makes no difference here")

@@ -5,20 +5,41 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ..artifacts.artifact import find_models
 from ..artifacts.pte import ProgramFile, find_program, read_program
+from ..base.errors import ExportError
 from ..base.printable import one_line
+from ..hub.name import hub_name
 from . import inspect_artifact
 from .console import Console
 from .inspect_artifact import size_text
 
 
 def run(args: Any, console: Console) -> bool:
+    if _is_checkpoint(args):
+        from . import inspect_checkpoint
+
+        return inspect_checkpoint.run(args, console)
     path = find_program(args.artifact)
     if path is None:
         return inspect_artifact.run(args, console)
     row = facts(path)
     console.result(text(row), row)
     return True
+
+
+def _is_checkpoint(args: Any) -> bool:
+    """A name of the hub, or a folder with a model and no artifact."""
+    if hub_name(args.artifact, args.revision) is not None:
+        return True
+    folder = Path(args.artifact)
+    if not (folder / "config.json").is_file() or find_program(folder) is not None:
+        return False
+    try:
+        find_models(folder)
+    except ExportError:
+        return True
+    return False
 
 
 def facts(path: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ..base.dtypes import float_dtype
 from ..base.errors import ExportError, problem
 from ..exporters.onnx import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
+from ..hub.folder import origin_of
 from ..inputs import example_inputs, model_class
 from ..lazy.entry import capture
 from ..lazy.folder import open_model
@@ -67,9 +68,11 @@ class Loading:
 
     def origin(self) -> dict[str, str]:
         """How the model was made of the folder, for a check that makes it again."""
-        return {"model_class": self.model_class().__name__} | (
-            {} if self.args.dtype is None else {"dtype": self.args.dtype}
-        )
+        found = {"model_class": self.model_class().__name__}
+        if self.args.dtype is not None:
+            found["dtype"] = self.args.dtype
+        hub = origin_of(self.folder)
+        return found if hub is None else found | {"hub": str(hub)}
 
     def _of_another_class(self, error: ExportError) -> ExportError:
         """A checkpoint that lacks weights of a class that the user chose: a way out that the command line has."""

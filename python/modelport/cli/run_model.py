@@ -11,6 +11,7 @@ from typing import Any
 from ..artifacts.pte import find_program
 from ..base.errors import problem
 from ..base.printable import printable, python_text
+from ..hub.folder import exported_folder
 from ..quick_imports.command import import_quickly
 from ..running.folder import Folder, open_folder
 from ..running.media import read_image, read_sound
@@ -24,6 +25,7 @@ _ONE_SHOT = {"session.disable_prepacking": "1"}
 
 def run(args: Any, console: Console) -> bool:
     # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
+    args.folder = exported_folder(args.folder)
     program = find_program(args.folder)
     folder = open_folder(args.folder) if program is None else _generating_program(program)
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]

@@ -87,6 +87,8 @@ class CheckpointCaptured(LazyCaptured):
 
     def weight_files(self) -> dict[str, StoredTensor]:
         """For each weight of the graph that is stored as it is used: the file and the place in it."""
+        if self._weights is not None:
+            self._weights.checkpoint.have_contents()
         return {name: s.as_stored for name, s in self._sources().items() if s.as_stored is not None}
 
     def refuse_changed(self) -> None:

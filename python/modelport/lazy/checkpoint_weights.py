@@ -105,6 +105,7 @@ class CheckpointWeights:
     @torch.no_grad()
     def fill(self) -> None:
         """Gives the weights that are stored in another form their values."""
+        self.checkpoint.have_contents()
         while self._lazy:
             tensor, source = self._lazy[-1]
             tensor.copy_(self._made(source))
@@ -119,6 +120,7 @@ class CheckpointWeights:
 
     def streams_of(self, sources: dict[str, Source]) -> WeightStreams:
         """Every weight from its file: as it is, or made of what is stored when it is written."""
+        self.checkpoint.have_contents()
         found = WeightStreams()
         for name, source in sources.items():
             uncast = source.uncast
@@ -132,7 +134,7 @@ class CheckpointWeights:
         return found
 
     def _made(self, source: Source) -> torch.Tensor:
-        made = source.make(lambda stored: self.checkpoint.tensor(stored.name))
+        made = source.make(lambda stored: self.checkpoint.read(stored.name))
         for stored in source.pieces:
             self.checkpoint.forget(stored.name)
         return made
@@ -149,13 +151,13 @@ class CheckpointWeights:
         path, _, leaf = name.rpartition(".")
         module = self.model.get_submodule(path)
         stored = source.as_stored
-        if stored is not None:
+        if leaf not in module._parameters:  # a capture computes with the values of buffers
+            tensor = self._made(source) if stored is None else self.checkpoint.read(stored.name)
+        elif stored is not None and stored.is_aligned:
             tensor = self.checkpoint.tensor(stored.name)
-        elif leaf in module._parameters:
+        else:
             tensor = empty_like(source.made)
             self._lazy.append((tensor, source))
-        else:
-            tensor = self._made(source)  # a capture computes with the values of buffers
         if leaf in module._parameters:
             tensor = torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
             module._parameters[leaf] = tensor

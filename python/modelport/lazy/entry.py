@@ -10,6 +10,7 @@ import torch
 
 from ..capturing.captured import Captured
 from ..capturing.model import capture_model
+from ..hub.folder import checkpoint_folder
 from .dtype import capture_in_dtype
 from .folder import capture_folder
 
@@ -23,6 +24,7 @@ def capture(
     test_guards: bool = True,
     model_class: Any = None,
     dtype: torch.dtype | None = None,
+    revision: str | None = None,
 ) -> Captured:
     """Captures a model, or any callable on tensors, as a graph that computes the same.
 
@@ -32,14 +34,17 @@ def capture(
     size is tried out at a size on its other side and dropped where it makes no difference.
 
     A path names a checkpoint folder: the model is captured without reading its weights. `model_class` (a class or its
-    name in transformers) is for a folder whose config.json names none, or another than the one wanted.
+    name in transformers) is for a folder whose config.json names none, or another than the one wanted. A name of the
+    hub, "org/name", does as well, at the `revision` that is asked for: only the headers of its weights are fetched,
+    until their values are used.
 
     `dtype` captures the model as if it had been loaded in that type, of which the floating inputs are, too; its weights
     stay as they are, and are converted when they are written or used.
     """
     options = {"dynamic": dynamic, "dynamic_shapes": dynamic_shapes, "test_guards": test_guards}
     if isinstance(model, str | os.PathLike):
-        return capture_folder(model, inputs, model_class=model_class, dtype=dtype, **options)
+        folder = checkpoint_folder(model, revision=revision, headers=True)
+        return capture_folder(folder, inputs, model_class=model_class, dtype=dtype, **options)
     if dtype is not None and isinstance(model, torch.nn.Module):
         return capture_in_dtype(model, inputs, dtype, **options)
     return capture_model(model, inputs, **options)

@@ -31,6 +31,7 @@ def capture_folder(
             captured = capture_model(weights.model, inputs, **options)
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
+        opening.checkpoint.have_contents()
         with building_alone():
             model = opening.model_class.from_pretrained(folder, trust_remote_code=False).eval()
         if dtype is None:
@@ -56,6 +57,7 @@ def open_model(path: str | os.PathLike[str], *, model_class: Any = None, dtype: 
         weights = opening.weights()
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
+        opening.checkpoint.have_contents()
         settings = {} if dtype is None else {"dtype": dtype}
         with building_alone():
             return opening.model_class.from_pretrained(folder, trust_remote_code=False, **settings).eval()

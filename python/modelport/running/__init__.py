@@ -8,6 +8,7 @@ from typing import Any
 
 from ..artifacts.pte import find_program
 from ..base.errors import problem
+from ..hub.folder import exported_folder
 from .folder import Folder, open_folder
 from .program_folder import open_program
 
@@ -15,11 +16,12 @@ __all__ = ["load", "open_folder"]
 
 
 def load(folder: str | os.PathLike[str], *, threads: int | None = None, **session_options: Any) -> Any:
-    """The model of an exported folder, or of one .onnx or .pte file.
+    """The model of an exported folder, of one .onnx or .pte file, or of an export that lies on the hub ("org/name").
 
     A generative model is an instance of its own transformers class: `generate` does all that it does in PyTorch. Any
     other model is called with its inputs by name and gives its outputs by name. `session_options` are attributes of
     onnxruntime's SessionOptions, or entries of its configuration: `**{"session.disable_prepacking": "1"}`."""
+    folder = exported_folder(folder)
     program = find_program(folder)
     opened = open_folder(folder) if program is None else open_program(program)
     return open_model(opened, threads=threads, **session_options)

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..artifacts.artifact import DECODERS, EMBEDDING, ENCODER, EXPORT_AGAIN, FEATURES, Artifact, find_models
 from ..base.errors import problem
-from ..base.json_text import parse_json
 from ..base.printable import python_text
+from ..base.settings_file import read_settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,13 +110,7 @@ def _refuse_of_genai(folder: Folder) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any] | None:
-    path = folder / "config.json"
     try:
-        config = parse_json(path.read_text(encoding="utf-8"))
+        return read_settings(folder / "config.json", EXPORT_AGAIN)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise problem("E0103", f"{path}: {error}", EXPORT_AGAIN) from error
-    if not isinstance(config, dict):
-        raise problem("E0103", f"{path}: not a JSON object", EXPORT_AGAIN)
-    return config

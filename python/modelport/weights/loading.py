@@ -10,8 +10,7 @@ from typing import Any
 
 import torch
 
-from ..base.errors import problem
-from ..base.json_text import parse_json
+from ..base.settings_file import read_settings
 from ..models.locks import building_alone
 from .checkpoint import Checkpoint, find_class, read_config
 
@@ -33,21 +32,17 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def read_preprocessor(folder: str | os.PathLike[str]) -> dict[str, Any] | None:
-    path = Path(folder) / "preprocessor_config.json"
     try:
-        found = parse_json(path.read_text(encoding="utf-8"))
+        return read_settings(Path(folder) / "preprocessor_config.json")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        raise problem("E0103", f"{path}: {error}", "download it again") from error
-    return found if isinstance(found, dict) else None
 
 
 def load_model(folder: str | os.PathLike[str], model_class: Any = None, dtype: torch.dtype | None = None) -> Any:
     """The model of a checkpoint folder with its weights; `model_class` is a class, or its name in transformers."""
     folder = Path(folder)
     written = read_config(folder)
-    Checkpoint(folder)  # refuses pickles and broken files, with a way out
+    Checkpoint(folder).have_contents()  # refuses pickles and broken files, with a way out
     chosen = find_class(folder, written, model_class)
     settings = {} if dtype is None else {"dtype": dtype}
     with building_alone(), quiet_transformers():

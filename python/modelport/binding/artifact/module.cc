@@ -5,6 +5,7 @@
 
 #include "backends/onnx/reader.h"
 #include "base/mapped_file.h"
+#include "binding/artifact/checkpoint.h"
 #include "binding/artifact/executorch.h"
 #include "binding/artifact/folders.h"
 #include "binding/artifact/limits.h"
@@ -105,6 +106,7 @@ py::list data_files(const std::string& path) {
 PYBIND11_MODULE(_artifact, module) {
   using namespace modelport;
   binding::bind_errors(module);
+  binding::bind_checkpoint(module);
   binding::bind_folders(module);
   binding::bind_limits(module);
 #ifdef MODELPORT_WITH_EXECUTORCH

@@ -4,9 +4,11 @@
 
 #include <pybind11/stl.h>
 
-#include "binding/program.h"
+#include "binding/artifact/checkpoint.h"
 
 namespace modelport::binding {
+
+namespace py = pybind11;
 
 namespace {
 

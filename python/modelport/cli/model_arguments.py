@@ -1,0 +1,19 @@
+"""Arguments of every command that takes a model: which one it is, and the example that it is captured with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+MODEL = "checkpoint folder, or name on the hub"
+
+
+def add_revision(group: Any) -> None:
+    group.add_argument("--revision", metavar="REV", help="of a model of the hub: a branch, a tag or a commit")
+
+
+def add(group: Any, positive: Callable[[str], int]) -> None:
+    add_revision(group)
+    group.add_argument("--batch", "--batch_size", type=positive, default=2, help="size of the example (default 2)")
+    group.add_argument("--sequence", "--sequence_length", type=positive, help="length of the example")
+    group.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")
