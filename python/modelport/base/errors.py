@@ -23,6 +23,7 @@ CODES = {
     "E0315": "client_refuses",
     "E0316": "unknown_model",
     "E0317": "unreachable_hub",
+    "E0318": "bad_inputs_file",
 }
 
 

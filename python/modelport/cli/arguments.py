@@ -242,6 +242,7 @@ def _check(command: argparse.ArgumentParser) -> None:
     command.add_argument("artifact", metavar="OUT", help="the folder of an export, or an .onnx or .pte file")
     command.add_argument("--model", metavar="MODEL", help="the checkpoint (default: where the file says it came from)")
     model_arguments.add_revision(command)
+    model_arguments.add_inputs(command)
     command.add_argument("--atol", type=_tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
     quantization_arguments.add_quality(command)
     _runs(command, "check_artifact")

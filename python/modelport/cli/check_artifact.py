@@ -27,10 +27,12 @@ def run(args: Any, console: Console) -> bool:
         import_quickly()
         from ..checking import QualityReport, check
         from ..checking.quality import QualityAsked
+        from ..inputs.given import read_inputs
 
+        inputs = None if args.inputs is None else read_inputs(args.inputs)
         quality = QualityAsked(args.text, args.max_perplexity_growth)
         model = None if args.model is None else fetch_model(args, console)
-        report = check(path, model, atol=args.atol, quality=quality)
+        report = check(path, model, inputs, atol=args.atol, quality=quality)
     if isinstance(report, QualityReport):
         bound = f"{report.max_growth:g} % more perplexity allowed"
     else:

@@ -13,6 +13,7 @@ from ..exporters.onnx import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
 from ..hub.folder import origin_of
 from ..inputs import example_inputs, model_class
+from ..inputs.given import check_names, read_inputs
 from ..lazy.entry import capture
 from ..lazy.folder import open_model
 from ..weights import lazy_weights
@@ -38,7 +39,7 @@ class Loading:
 
     def capture(self) -> Any:
         args = self.args
-        options = {"dynamic": not args.no_dynamic_axes}
+        options: dict[str, Any] = {"dynamic": not args.no_dynamic_axes}
         if self.remote:
             return self._capture_remote(options)
         self.inputs = self._example(self.cls, self.config)
@@ -118,6 +119,10 @@ class Loading:
 
     def _example(self, model_or_class: Any, config: Any) -> Any:
         args = self.args
+        if args.inputs is not None:
+            given = read_inputs(args.inputs)
+            check_names(given, model_or_class, args.inputs)
+            return given
         settings = {"batch": args.batch, "sequence": args.sequence, "task": args.task}
         settings["image_size"] = getattr(args, "image_size", None)
         with quiet_transformers():

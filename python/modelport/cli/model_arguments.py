@@ -12,8 +12,17 @@ def add_revision(group: Any) -> None:
     group.add_argument("--revision", metavar="REV", help="of a model of the hub: a branch, a tag or a commit")
 
 
+def add_inputs(group: Any) -> None:
+    group.add_argument(
+        "--inputs",
+        metavar="FILE",
+        help="the example: .safetensors, .npz, or a .py file with inputs = {...} (default: made by rule)",
+    )
+
+
 def add(group: Any, positive: Callable[[str], int]) -> None:
     add_revision(group)
     group.add_argument("--batch", "--batch_size", type=positive, default=2, help="size of the example (default 2)")
     group.add_argument("--sequence", "--sequence_length", type=positive, help="length of the example")
+    add_inputs(group)
     group.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder")

@@ -113,8 +113,7 @@ class Repository:
                 found = try_to_load_from_cache(self.name.repository, file, revision=self.commit)
                 if not isinstance(found, str):
                     raise not_reached(self.name, self.error, file)
-                folder = Path(found[: -len(file) - 1])
-            return folder
+            return Path(str(found)[: -len(needed[-1]) - 1])
         patterns = [glob.escape(file) for file in needed]
         with in_our_words(self.name), _bars_where_people_watch():
             folder = snapshot_download(self.name.repository, revision=self.name.revision, allow_patterns=patterns)

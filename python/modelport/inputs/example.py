@@ -15,7 +15,7 @@ from .trial import ignores, refusal, settle
 _LENGTHS = (7, 11, 13, 17, 19, 23)
 _TRIES = 24
 _MASKS = ("pixel_mask", "image_sizes")  # signatures have them whether or not the model looks at them
-_BY_HAND = "pass the inputs yourself, as a dict for model(**inputs)"
+_BY_HAND = "pass the inputs yourself: --inputs FILE on the command line, a dict for model(**inputs) in Python"
 
 
 class ExampleInputs(dict[str, Any]):
