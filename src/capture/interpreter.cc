@@ -25,6 +25,7 @@ class Interpreter {
       : request_(request), graph_(request.graph), tensors_(graph_.values().size()) {}
 
   RunResult run() {
+    choose_device();
     bind_inputs();
     bind_weights();
     count_uses();
@@ -41,10 +42,27 @@ class Interpreter {
     return result;
   }
 
+  /// Where the inputs are: a graph says nothing of devices. What is on the CPU beside inputs on
+  /// another device goes there too.
+  void choose_device() {
+    device_ = at::kCPU;
+    const bool any = !graph_.inputs.empty();
+    for (const at::Tensor& input : request_.inputs) {
+      if (!input.is_cpu()) device_ = input.device();
+    }
+    for (const auto& [name, weight] : request_.weights) {
+      if (!any && !weight.is_cpu()) device_ = weight.device();
+    }
+  }
+
+  at::Tensor placed(const at::Tensor& tensor) const {
+    return device_ ? tensor.to(*device_) : tensor;
+  }
+
   void bind_inputs() {
     values_ = bind_sizes(graph_, request_.inputs);
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-      tensors_[graph_.inputs[i].index] = request_.inputs[i];
+      tensors_[graph_.inputs[i].index] = placed(request_.inputs[i]);
   }
 
   void bind_weights() {
@@ -54,9 +72,9 @@ class Interpreter {
       const auto kept = request_.state.find(name);
       const auto found = request_.weights.find(name);
       if (kept != request_.state.end()) {
-        tensors_[id.index] = kept->second;
+        tensors_[id.index] = placed(kept->second);
       } else if (found != request_.weights.end()) {
-        tensors_[id.index] = found->second;
+        tensors_[id.index] = placed(found->second);
       } else {
         missing.add({.code = Code::missing_weight,
                      .what = "no tensor for the weight " + name,
@@ -259,9 +277,13 @@ class Interpreter {
     torch::jit::Stack stack;
     const auto& arguments = op.schema().arguments();
     const OpFacts& facts = facts_of(op);
+    bool from_nothing = true;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const ir::Arg* arg = node.find(arguments[i].name());
-      if (arg == nullptr) {
+      if (facts.args[i].is_tensor && arg != nullptr) from_nothing = false;
+      if (device_ && facts.args[i].kind == ArgKind::device && (arg != nullptr || from_nothing)) {
+        stack.emplace_back(*device_);
+      } else if (arg == nullptr) {
         stack.push_back(arguments[i].default_value().value_or(c10::IValue()));
       } else {
         stack.push_back(operand(*arg, facts.args[i], *arguments[i].type()));
@@ -340,6 +362,7 @@ class Interpreter {
 
   const RunRequest& request_;
   const ir::Graph& graph_;
+  std::optional<c10::Device> device_;  // of all tensors of a run
   std::vector<at::Tensor> tensors_;
   std::vector<std::uint32_t> uses_;
   std::unordered_map<std::uint32_t, std::vector<const ir::Assumption*>> assumptions_;

@@ -266,8 +266,9 @@ std::vector<ir::NamedArg> node_arguments(Session& session, const OpFacts& facts,
       case ArgKind::pin_memory:
         continue;
       case ArgKind::device:
-        if (v.toDevice().is_cpu() && schema.arguments()[i].default_value()) continue;
-        args.push_back({argument.name, {v.toDevice().str()}});
+        // A graph runs where its inputs are: only operators that are about a device name one.
+        if (schema.arguments()[i].default_value()) continue;
+        args.push_back({argument.name, {std::string("cpu")}});
         continue;
       case ArgKind::dtype:
         args.push_back({argument.name, {from_torch(static_cast<c10::ScalarType>(v.toInt()))}});

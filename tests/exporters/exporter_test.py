@@ -51,9 +51,9 @@ def test_the_result_offers_what_an_exported_program_offers(llama: Any) -> None:
 
 
 def test_the_same_model_gives_the_same_bytes(llama: Any, tmp_path: Path) -> None:
-    files = []
+    files, example = [], inputs()
     for name in ("a.pt2", "b.pt2"):
-        program = modelport.DynamoExporter().export(llama, inputs(), modelport.DynamoConfig(dynamic=True))
+        program = modelport.DynamoExporter().export(llama, dict(example), modelport.DynamoConfig(dynamic=True))
         files.append(program.save(tmp_path / name).read_bytes())
     assert files[0] == files[1]
 

@@ -39,6 +39,7 @@ lower_onnx = _modelport.lower_onnx
 onnx_cell = _modelport.onnx_cell
 op_names = _modelport.op_names
 parse_graph = _modelport.parse_graph
+pt2_parts = _modelport.pt2_parts
 quantize = _modelport.quantize
 read_number = _modelport.read_number
 read_pt2 = _modelport.read_pt2

@@ -6,7 +6,8 @@ form in which transformers describes caches in `.pt2` archives, so that either s
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator
 from types import MethodType
 from typing import Any
 from weakref import WeakValueDictionary
@@ -28,6 +29,8 @@ def register_object(cls: type) -> None:
         _flatten,
         _unflatten,
         serialized_type_name=_path(cls),
+        to_dumpable_context=json.dumps,
+        from_dumpable_context=_read,
         flatten_with_keys_fn=_flatten_with_keys,
     )
 
@@ -50,6 +53,18 @@ def _flatten_with_keys(value: Any) -> tuple[list[tuple[Any, Any]], Any]:
 
 def _unflatten(leaves: Any, description: Any) -> Any:
     return _value(description, list(leaves))
+
+
+def _read(text: str) -> Any:
+    """A description from JSON, in which numbers that are keys (of a cache's layers) have become texts."""
+    return json.loads(text, object_pairs_hook=lambda pairs: dict(with_numbers(pairs)))
+
+
+def with_numbers(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[Any, Any]]:
+    items = list(items)
+    numbers = bool(items) and all(key.isdecimal() and key.isascii() and len(key) < 9 for key, _ in items)
+    for key, value in items:
+        yield int(key) if numbers else key, value
 
 
 def _path(cls: type) -> str:

@@ -46,18 +46,55 @@ std::vector<LeafRow> rows_of(const std::vector<Leaf>& leaves) {
   return rows;
 }
 
-void write(const Program& program, const std::string& path, const std::string& torch_version,
-           const std::vector<LeafRow>& inputs, const std::vector<LeafRow>& outputs,
-           const std::vector<std::string>& arguments, const std::string& input_structure,
-           const std::string& output_structure) {
-  const Signature signature{leaves_of(inputs), leaves_of(outputs), arguments, input_structure,
-                            output_structure};
+/// How the model is called, from a dict of what Python knows of it.
+Signature signature_of(const py::dict& call) {
+  return {leaves_of(py::cast<std::vector<LeafRow>>(call["inputs"])),
+          leaves_of(py::cast<std::vector<LeafRow>>(call["outputs"])),
+          py::cast<std::vector<std::string>>(call["arguments"]),
+          py::cast<std::string>(call["input_structure"]),
+          py::cast<std::string>(call["output_structure"])};
+}
+
+void write(const Program& program, const std::string& path, const py::dict& call) {
+  const Signature signature = signature_of(call);
   const weights::WeightStore store = store_of(program);
+  const auto torch_version = py::cast<std::string>(call["torch_version"]);
+  const auto device = py::cast<std::string>(call["device"]);
+  const auto example = py::cast<std::string>(call["example"]);
   const py::gil_scoped_release no_gil;
   const ir::Graph graph = passes::lower_to(passes::Pt2Target{}, program.graph);
-  pt2::write_pt2(
-      {.graph = graph, .signature = signature, .weights = store, .torch_version = torch_version},
-      path);
+  pt2::write_pt2({.graph = graph,
+                  .signature = signature,
+                  .weights = store,
+                  .torch_version = torch_version,
+                  .device = device,
+                  .sample_inputs = std::as_bytes(std::span(example))},
+                 path);
+}
+
+/// What the archive would hold, for torch's deserializer: the program as JSON, and the tensors
+/// themselves, those of the state dict and the constants, as {name: (tensor, is a parameter)}.
+py::tuple parts(const Program& program, const py::dict& call) {
+  const Signature signature = signature_of(call);
+  const ir::Graph graph = passes::lower_to(passes::Pt2Target{}, program.graph);
+  py::dict saved;
+  py::dict constants;
+  for (const ir::ValueId id : graph.weights) {
+    const ir::Value& value = graph.value(id);
+    at::Tensor tensor = program.weights.at(value.name);
+    if (!tensor.is_contiguous()) tensor = tensor.contiguous();
+    tensor = tensor.to(capture::to_torch(value.tensor().dtype));
+    (pt2::is_saved(value) ? saved : constants)[py::str(value.name)] =
+        py::make_tuple(tensor, value.weight_kind == ir::WeightKind::parameter);
+  }
+  const weights::WeightStore none;
+  std::string json =
+      pt2::program_json({.graph = graph,
+                         .signature = signature,
+                         .weights = none,
+                         .torch_version = py::cast<std::string>(call["torch_version"]),
+                         .device = py::cast<std::string>(call["device"])});
+  return py::make_tuple(py::bytes(json), saved, constants);
 }
 
 /// A structure as Python walks it: None for a leaf, else (type, context as JSON, children).
@@ -99,6 +136,7 @@ Constant constant_of(const py::handle& value) {
 
 void bind_pt2(py::module_& module) {
   module.def("write_pt2", &write);
+  module.def("pt2_parts", &parts);
   module.def("read_pt2", &read);
 }
 

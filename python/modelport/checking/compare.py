@@ -146,7 +146,7 @@ def _runner(asked: Request) -> Runner:
         from .executorch_runner import ExecutorchRunner
 
         return ExecutorchRunner(asked.artifact)
-    return Runner(asked.artifact, asked.program.config.names if asked.program is not None else None)
+    return Runner(asked.artifact, asked.program.renamed if asked.program is not None else None)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def write_programs(layout: Layout, programs: Mapping[str, Any]) -> None:
 
 def renamed(program: Any, names: Mapping[str, str]) -> Any:
     """The same program, in which these inputs and outputs have other names."""
-    asked = program.config.names or {}
+    asked = program.renamed
     before = {now: ours for ours, now in asked.items()}
     asked = asked | {before.get(now, now): name for now, name in names.items()}
     return OnnxProgram(program.captured, dataclasses.replace(program.config, names=asked), program.opset)

@@ -87,7 +87,9 @@ class OnnxConfig(DynamoConfig):
     With `output_path` the model is written there at once. `opset_version` None is the exporter's default.
     `external_data` keeps the weights in a file beside the model, `shard_bytes` in several of at most that size;
     `weights="link"` points into the checkpoint's own safetensors files and copies nothing; `export_params=False` leaves
-    the weights out, as inputs. `optimize=False` writes the plain lowering. `names` renames inputs and outputs.
+    the weights out, as inputs. `optimize=False` writes the plain lowering. `names` renames inputs and outputs: a
+    dict, or "transformers" for the names that transformers' own exporter gives them, which are their paths in what the
+    model takes and gives (`past_key_values.layers.0.keys`).
     `dtype` ("fp16", "bf16", "fp32") exports the model as if it had been loaded in that type; its weights are converted
     while they are written.
     `num_logits_to_keep` is for generation: only the logits of so many last tokens are computed (0: those of all).
@@ -109,7 +111,7 @@ class OnnxConfig(DynamoConfig):
     keep_initializers_as_inputs: bool = False
     weights: str = "copy"
     shard_bytes: int | None = None
-    names: dict[str, str] | None = None
+    names: dict[str, str] | str | None = None
     dtype: Any = None
     num_logits_to_keep: int = 0
     limits_in_graph: bool = False
@@ -128,6 +130,9 @@ class OnnxConfig(DynamoConfig):
         if self.operators not in ("standard", "onnxruntime"):
             what = f"operators={self.operators!r} are none that can be written"
             raise problem("E0306", what, "operators='standard' or 'onnxruntime'")
+        if isinstance(self.names, str) and self.names != "transformers":
+            ways = ("names='transformers'", "names={'logits': 'scores'} renames single ones")
+            raise problem("E0306", f"names={self.names!r} are nobody's that we know", *ways)
         if self.weights not in ("copy", "link"):
             raise problem("E0306", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import tempfile
 import warnings
 from collections.abc import MutableMapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch.utils import _pytree as pytree
 
-from ..artifacts.staging import Staging
 from ..base import core
 from ..base.errors import problem
 from ..base.structure import Flat
@@ -21,6 +17,7 @@ from ..capturing.captured import Captured
 from ..lazy.entry import capture
 from .base import HfExporter
 from .configs import DynamoConfig
+from .exported_program import ExportedProgram
 from .patches import apply_patches
 from .prepare import config_flags, prepare_for_export
 from .pt2_structure import UnknownStructure, build
@@ -29,7 +26,7 @@ _SAVE = "save the program again with torch.export.save"
 
 
 class DynamoExporter(HfExporter):
-    """Captures a model and gives a program that torch.export reads."""
+    """Captures a model and gives torch's own ExportedProgram of it."""
 
     required_packages: ClassVar[list[str]] = ["torch"]
     min_versions: ClassVar[dict[str, str]] = {"torch": "2.13.0"}
@@ -47,58 +44,6 @@ class DynamoExporter(HfExporter):
         with apply_patches("dynamo"), config_flags(model, flags):
             captured = capture(model, given, dynamic=config.dynamic, dynamic_shapes=config.dynamic_shapes)
         return ExportedProgram(captured)
-
-
-class ExportedProgram:
-    """A captured program with the interface of torch's ExportedProgram.
-
-    `save` writes the archive straight from the graph; anything else (`module()`, `graph_signature`,
-    `range_constraints`, `graph_module`, ...) is torch's own object, loaded from the same bytes when first asked for.
-    """
-
-    def __init__(self, captured: Captured):
-        self.captured = captured
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the `.pt2` archive; what was at `path` stays whole if that fails."""
-        with Staging(path, is_file=True) as staging:
-            write_pt2(self.captured, staging.folder / staging.name)
-            staging.commit()
-        return Path(path)
-
-    @functools.cached_property
-    def torch_program(self) -> torch.export.ExportedProgram:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.pt2"
-            write_pt2(self.captured, path)
-            return torch.export.load(path)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "captured":
-            raise AttributeError(name)
-        return getattr(self.torch_program, name)
-
-    def __str__(self) -> str:
-        return str(self.captured)
-
-
-def write_pt2(captured: Captured, path: str | os.PathLike[str]) -> None:
-    inputs, outputs = captured.inputs, captured.outputs
-    core.write_pt2(
-        captured.program,
-        os.fspath(path),
-        torch.__version__,
-        [(n, isinstance(v, torch.Tensor), v) for n, v in zip(inputs.names, inputs.leaves, strict=True)],
-        [(n, i, v) for n, i, v in zip(outputs.names, captured.in_graph, outputs.leaves, strict=True)],
-        list(dict.fromkeys(name.split(".")[0] for name in inputs.names)),
-        pytree.treespec_dumps(_call_spec(inputs)),
-        pytree.treespec_dumps(outputs.spec),
-    )
-
-
-def _call_spec(inputs: Flat) -> pytree.TreeSpec:
-    """The structure of the call: no positional arguments, keywords as captured."""
-    return pytree.tree_structure(((), pytree.tree_unflatten(inputs.leaves, inputs.spec)))
 
 
 def load_pt2(path: str | os.PathLike[str]) -> Captured:

@@ -7,14 +7,11 @@ import os
 from pathlib import Path
 from typing import IO, Any
 
-import torch
-
 from ..artifacts.staging import Staging
-from ..base.structure import unflatten
 from ..capturing.captured import Captured
 from ..runtimes.executorch_compilers import METHOD, compiled, tools_for
 from .configs import ExecutorchConfig
-from .dynamo import ExportedProgram
+from .exported_program import ExportedProgram
 
 
 class CompiledProgram:
@@ -28,12 +25,9 @@ class CompiledProgram:
         self.files: list[Path] = []
 
     @functools.cached_property
-    def exported(self) -> torch.export.ExportedProgram:
+    def exported(self) -> ExportedProgram:
         """torch's own object, with the example that the model was captured with."""
-        program = ExportedProgram(self.captured).torch_program
-        inputs = self.captured.inputs
-        program.example_inputs = ((), unflatten(inputs.leaves, inputs.spec))
-        return program
+        return ExportedProgram(self.captured)
 
     @functools.cached_property
     def _compiled(self) -> Any:

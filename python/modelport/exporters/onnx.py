@@ -32,7 +32,7 @@ from ..weights import lazy_weights
 from .base import HfExporter, config_of_part
 from .configs import OnnxConfig
 from .linked import linked
-from .onnx_names import axis_names, check_names, input_name, output_names
+from .onnx_names import axis_names, check_names, input_name, leaf_paths, output_names, told_apart
 from .patches import apply_patches
 from .prepare import config_flags, in_dtype, prepare_for_export
 from .quantization import Quantization
@@ -173,17 +173,31 @@ class OnnxProgram:
         self.config = config
         self.opset = opset
         program = captured.lazy_program
-        inputs = {name: input_name(name) for name, _, _ in program.inputs()}
-        asked = dict(config.names or {})
-        renamed = output_names(captured.output_names, inputs)
-        ours = {name: renamed.get(name, name) for name in captured.output_names}
-        check_names(asked, [*inputs.values(), *ours.values()])
-        self._input_names = {name: asked.get(our, our) for name, our in inputs.items()}
-        self._output_names = {name: asked.get(our, our) for name, our in ours.items()}
+        self._paths: dict[str, str] = {}  # of inputs, as transformers calls them
+        self.renamed: dict[str, str] = {}  # names in the file that are not ours, by ours
+        self._input_names, self._output_names = self._named()
         self._axes = axis_names(program.dims(), program.inputs())
         self.files: list[Path] = []  # that `save` wrote last
         self.example_names: list[str] | None = None  # tensors that the whole model got, where this is a part of it
         self.graph = self._lowered(keep_weights=config.weights == "link")
+
+    def _named(self) -> tuple[dict[str, str], dict[str, str]]:
+        """What inputs and outputs are called in the file, by their names in the graph."""
+        captured = self.captured
+        inputs = {name: input_name(name) for name, _, _ in captured.lazy_program.inputs()}
+        renamed = output_names(captured.output_names, inputs)
+        outputs = {name: renamed.get(name, name) for name in captured.output_names}
+        if self.config.names == "transformers":
+            self._paths = {name: path for name, path in leaf_paths(captured.inputs).items() if name in inputs}
+            paths = leaf_paths(captured.outputs, captured.in_graph)
+            given, taken = told_apart(self._paths, {name: paths.get(name, name) for name in outputs})
+            self.renamed = {our: given[name] for name, our in inputs.items()}
+            self.renamed |= {our: taken[name] for name, our in outputs.items()}
+            return given, taken
+        self.renamed = dict(self.config.names or {})
+        check_names(self.renamed, [*inputs.values(), *outputs.values()])
+        given = {name: self.renamed.get(our, our) for name, our in inputs.items()}
+        return given, {name: self.renamed.get(our, our) for name, our in outputs.items()}
 
     def _lowered(self, *, keep_weights: bool) -> Any:
         names = (self._input_names, self._output_names, self._axes)
@@ -232,7 +246,7 @@ class OnnxProgram:
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The model's own inputs, nested or already flat, as onnxruntime takes them."""
-        tensors = self.captured.tensors_by_name(inputs, renamed=self._input_names)
+        tensors = self.captured.tensors_by_name(inputs, renamed=self._input_names | self._paths)
         known = set(self.input_names)  # positions may have become needless
         named = {self._input_names[name]: tensor for name, tensor in tensors.items()}
         feeds = {name: to_numpy(tensor) for name, tensor in named.items() if name in known}

@@ -6,7 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import torch
+
 from ..base.errors import problem
+from ..base.structure import Flat, unflatten
+from .prepare import get_leaf_tensors
 
 # Our symbols, and what the axis is called in an ONNX file.
 AXES = {
@@ -71,6 +75,27 @@ def output_names(outputs: Iterable[str], inputs: Iterable[str]) -> dict[str, str
         elif name in inputs:
             renamed[name] = f"{name}_out"
     return renamed
+
+
+def leaf_paths(flat: Flat, tensors: Iterable[bool] | None = None) -> dict[str, str]:
+    """What transformers calls the tensors of a structure: their dotted paths in it, by our names. `tensors` says which
+    leaves are tensors where only their places are known."""
+    if tensors is None:
+        tensors = [isinstance(leaf, torch.Tensor) for leaf in flat.leaves]
+    stand_ins = [torch.empty(0) if is_tensor else leaf for is_tensor, leaf in zip(tensors, flat.leaves, strict=True)]
+    paths = {id(tensor): path for path, tensor in get_leaf_tensors(unflatten(stand_ins, flat.spec)).items()}
+    return {name: paths.get(id(leaf), name) for name, leaf in zip(flat.names, stand_ins, strict=True)}
+
+
+def told_apart(inputs: Mapping[str, str], outputs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Values of a graph have one name each: what comes in and goes out under the same one is told apart by where it
+    is, as transformers does."""
+    both = set(inputs.values()) & set(outputs.values())
+
+    def apart(names: Mapping[str, str], side: str) -> dict[str, str]:
+        return {name: f"{side}.{path}" if path in both else path for name, path in names.items()}
+
+    return apart(inputs, "input"), apart(outputs, "output")
 
 
 def check_names(names: Mapping[str, str], known: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..base.object_nodes import register_object
+from ..base.object_nodes import register_object, with_numbers
 from ..base.printable import one_line
 from ..base.structure import flatten
 
@@ -160,10 +160,8 @@ class _Described:
             raise UnknownStructure(f"a value of the kind {context['_t']!r} in a cache that is damaged") from error
 
     def _items(self, context: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
-        """Dictionaries of caches have numbers of layers as keys, which JSON makes texts."""
-        numbers = bool(context) and all(key.isdecimal() and key.isascii() and len(key) < 9 for key in context)
-        for key, value in context.items():
-            yield int(key) if numbers else key, self.value(value)
+        for key, value in with_numbers(context.items()):
+            yield key, self.value(value)
 
     def tensor(self, context: dict[str, Any]) -> Any:
         index = context["i"]

@@ -42,7 +42,7 @@ bool is_left_out(const std::string& name, const Json& arg, const ops::Parameter*
   const std::string kind = kind_of(arg);
   if (kind == "as_layout" || name == "pin_memory") return true;
   const bool optional = parameter == nullptr || parameter->has_default;
-  return kind == "as_device" && optional && arg["as_device"].at("type") == "cpu";
+  return kind == "as_device" && optional;
 }
 
 }  // namespace

@@ -16,16 +16,16 @@ std::string_view without_optional(std::string_view type) {
   return type;
 }
 
+}  // namespace
+
 void append_device(std::string& out, std::string_view device) {
   const std::size_t colon = device.find(':');
-  out += "{\"as_device\": {\"type\": ";
+  out += "{\"type\": ";
   append_string(out, device.substr(0, colon));
   out += ", \"index\": ";
   out += colon == std::string_view::npos ? std::string_view("null") : device.substr(colon + 1);
-  out += "}}";
+  out += '}';
 }
-
-}  // namespace
 
 bool Arguments::is_tensor(const ir::Arg& arg) const {
   const ir::ValueId* id = arg.get<ir::ValueId>();
@@ -70,7 +70,12 @@ void Arguments::append(std::string& out, const ir::Arg& arg, std::string_view ty
 }
 
 void Arguments::append_word(std::string& out, const std::string& word, std::string_view type) {
-  if (type == "Device") return append_device(out, word);
+  if (type == "Device") {
+    out += "{\"as_device\": ";
+    append_device(out, word);
+    out += '}';
+    return;
+  }
   if (type == "MemoryFormat") {
     const auto row = std::ranges::find(kMemoryFormats, std::string_view(word),
                                        &std::pair<std::string_view, int>::first);

@@ -10,6 +10,9 @@
 
 namespace modelport::pt2 {
 
+/// {"type": "cuda", "index": 0} for "cuda:0".
+void append_device(std::string& out, std::string_view device);
+
 class Arguments {
  public:
   /// `name_of` gives the name of a value; numbers that have to be computed become nodes of
@@ -20,6 +23,7 @@ class Arguments {
 
   /// `type` as in the schema, "Tensor?[]"; empty where there is none, then the value decides.
   void append(std::string& out, const ir::Arg& arg, std::string_view type);
+  bool is_tensor(const ir::Arg& arg) const;
   /// A number of any kind; nothing for what is none.
   std::optional<SymOperand> number(const ir::Arg& arg);
 
@@ -28,7 +32,6 @@ class Arguments {
   void append_tensors(std::string& out, const ir::ArgList& list);
   void append_numbers(std::string& out, const ir::ArgList& list, bool floats);
   void append_word(std::string& out, const std::string& word, std::string_view type);
-  bool is_tensor(const ir::Arg& arg) const;
 
   const ir::Graph& graph_;
   const std::vector<std::string>& names_;  // by value

@@ -30,6 +30,9 @@ void append_input(std::string& inputs, std::string_view name, std::string_view a
 
 class GraphText {
  public:
+  /// `device` is where its tensors lie: "cuda:0".
+  explicit GraphText(std::string_view device) : device_(device) {}
+  const std::string& device() const { return device_; }
   NameScope& names() { return names_; }
   void add(const NodeText& node);
   void add_tensor(std::string_view name, std::string_view type_json);
@@ -39,6 +42,7 @@ class GraphText {
   std::string finish(std::string_view inputs, std::string_view outputs) const;
 
  private:
+  std::string device_;
   NameScope names_;
   std::string nodes_;
   std::string tensors_;

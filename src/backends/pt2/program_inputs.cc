@@ -64,7 +64,7 @@ void ProgramWriter::add_weights() {
       const ir::Value& weight = graph_.value(id);
       if (weight.weight_kind != kind) continue;
       std::string name = text_.names().claim(std::string(prefix(kind)) + weight.name);
-      text_.add_tensor(name, tensor_type_json(weight.tensor(), symbols_));
+      text_.add_tensor(name, tensor_type_json(weight.tensor(), symbols_, text_.device()));
       std::string arg;
       append_tensor_argument(arg, name);
       append_item(inputs_, arg);
@@ -179,7 +179,7 @@ void ProgramWriter::add_assumptions() {
     SymOperand{expected, ""}.append_item(number);
     append_input(compare.inputs, "other", number);
     append_tensor_argument(compare.outputs, compare.name);
-    text_.add_tensor(compare.name, tensor_type_json(type, symbols_));
+    text_.add_tensor(compare.name, tensor_type_json(type, symbols_, text_.device()));
     text_.add(compare);
 
     NodeText stop;

@@ -76,7 +76,8 @@ std::string ProgramWriter::safe_from_writes(ir::ValueId id) {
   append_tensor_argument(arg, names_[id.index]);
   append_input(node.inputs, "self", arg);
   append_tensor_argument(node.outputs, node.name);
-  text_.add_tensor(node.name, tensor_type_json(graph_.value(id).tensor(), symbols_));
+  text_.add_tensor(node.name,
+                   tensor_type_json(graph_.value(id).tensor(), symbols_, text_.device()));
   text_.add(node);
   return node.name;
 }

@@ -45,13 +45,14 @@ std::string metadata_json(const ir::Place& place) {
 
 }  // namespace
 
-std::string tensor_type_json(const ir::TensorType& type, Symbols& symbols) {
+std::string tensor_type_json(const ir::TensorType& type, Symbols& symbols,
+                             std::string_view device) {
   std::string json = fmt::format("{{\"dtype\": {}, \"sizes\": [", scalar_type(type.dtype));
   JsonItems sizes(json);
   for (const shape::Int& size : type.shape) sizes.next() += symbols.size_json(size);
-  json +=
-      "], \"requires_grad\": false, \"device\": {\"type\": \"cpu\", \"index\": null}, \"strides\": "
-      "[";
+  json += "], \"requires_grad\": false, \"device\": ";
+  append_device(json, device);
+  json += ", \"strides\": [";
   std::vector<shape::Int> strides(type.shape.size(), 1);
   for (std::size_t i = type.shape.size(); i-- > 1;) {
     strides[i - 1] = type.shape[i] == shape::Int(0) ? strides[i] : strides[i] * type.shape[i];
@@ -103,7 +104,7 @@ std::string ProgramWriter::write() {
 void ProgramWriter::name_result(ir::ValueId id, std::string name) {
   const ir::Value& value = graph_.value(id);
   if (const auto* tensor = std::get_if<ir::TensorType>(&value.type)) {
-    text_.add_tensor(name, tensor_type_json(*tensor, symbols_));
+    text_.add_tensor(name, tensor_type_json(*tensor, symbols_, text_.device()));
     numbers_.learn_sizes(name, tensor->shape);
   } else {
     const SymExpr symbol = std::visit([&](const auto& x) { return to_tree(x, symbols_.kinds()); },
@@ -127,7 +128,8 @@ void ProgramWriter::add_node(const ir::Node& node) {
   text_.add(text);
 }
 
-/// In the order of the schema. An argument behind one that is left out goes by name.
+/// In the order of the schema. An argument behind one that is left out goes by name. What an
+/// operator makes from nothing (`arange`) names its device, so that torch can move the program.
 void ProgramWriter::append_inputs(NodeText& text, const ir::Node& node, const ops::Schema* schema) {
   std::string arg;
   if (schema == nullptr) {
@@ -138,10 +140,15 @@ void ProgramWriter::append_inputs(NodeText& text, const ir::Node& node, const op
     }
     return;
   }
+  const bool from_nothing = std::ranges::none_of(
+      node.args, [&](const ir::NamedArg& named) { return arguments_.is_tensor(named.arg); });
   bool gap = false;
   for (const ops::Parameter& parameter : schema->parameters) {
     const ir::Arg* given = node.find(parameter.name);
-    if (given == nullptr && parameter.has_default) {
+    const bool device = parameter.type.starts_with("Device");
+    if (device && (given != nullptr || from_nothing)) {
+      given = &device_;
+    } else if (given == nullptr && parameter.has_default) {
       gap = true;
       continue;
     }

@@ -16,7 +16,7 @@ namespace modelport::pt2 {
 
 /// The type of a dense tensor. `sizes` may introduce symbols, so types are written in the order
 /// torch reads them.
-std::string tensor_type_json(const ir::TensorType& type, Symbols& symbols);
+std::string tensor_type_json(const ir::TensorType& type, Symbols& symbols, std::string_view device);
 
 class ProgramWriter {
  public:
@@ -51,10 +51,11 @@ class ProgramWriter {
   const Pt2Request& request_;
   const ir::Graph& graph_;
   Symbols symbols_;
-  GraphText text_;
+  GraphText text_{request_.device};
   SymNodes numbers_{text_, symbols_};
   std::vector<std::string> names_;  // by value
   Arguments arguments_;
+  ir::Arg device_{request_.device};
   std::vector<std::string> metadata_;  // by place
   std::vector<bool> guard_written_;
   std::string inputs_;

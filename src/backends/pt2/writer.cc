@@ -44,7 +44,8 @@ void check_shape(const ir::Value& value, const weights::Weight& weight) {
       .ways_out = {"capture the model again with the weights to be written"}});
 }
 
-void add_weight(Payload& payload, const ir::Value& value, const weights::Weight& weight) {
+void add_weight(Payload& payload, const ir::Value& value, const weights::Weight& weight,
+                std::string_view device) {
   const auto [record, added] = payload.known.try_emplace(&weight, payload.records.size());
   if (added) payload.records.push_back({&weight, value.tensor().dtype});
   if (!payload.config.empty()) payload.config += ", ";
@@ -54,7 +55,7 @@ void add_weight(Payload& payload, const ir::Value& value, const weights::Weight&
   Symbols symbols(none);
   payload.config += fmt::format(
       ": {{\"path_name\": \"{}{}\", \"is_param\": {}, \"use_pickle\": false, \"tensor_meta\": {}}}",
-      payload.stem, record->second, parameter, tensor_type_json(value.tensor(), symbols));
+      payload.stem, record->second, parameter, tensor_type_json(value.tensor(), symbols, device));
 }
 
 void write_payload(const Payload& payload, std::string_view config_name, ZipWriter& zip) {
@@ -69,6 +70,11 @@ void write_payload(const Payload& payload, std::string_view config_name, ZipWrit
 
 }  // namespace
 
+bool is_saved(const ir::Value& weight) {
+  return weight.weight_kind == ir::WeightKind::parameter ||
+         weight.weight_kind == ir::WeightKind::buffer;
+}
+
 void write_pt2(const Pt2Request& request, weights::Sink& sink) {
   Payload saved{
       .folder = "data/weights/", .stem = "weight_", .config = {}, .records = {}, .known = {}};
@@ -76,11 +82,10 @@ void write_pt2(const Pt2Request& request, weights::Sink& sink) {
       .folder = "data/constants/", .stem = "tensor_", .config = {}, .records = {}, .known = {}};
   for (const ir::ValueId id : request.graph.weights) {
     const ir::Value& value = request.graph.value(id);
-    const bool in_checkpoint = value.weight_kind == ir::WeightKind::parameter ||
-                               value.weight_kind == ir::WeightKind::buffer;
+    const bool in_checkpoint = is_saved(value);
     const weights::Weight& weight = request.weights.at(value.name);
     check_shape(value, weight);
-    add_weight(in_checkpoint ? saved : constants, value, weight);
+    add_weight(in_checkpoint ? saved : constants, value, weight, request.device);
   }
   const std::string program = program_json(request);
 

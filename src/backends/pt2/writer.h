@@ -17,6 +17,8 @@ struct Pt2Request {
   const signature::Signature& signature;  // empty lists: inputs and outputs as the graph has them
   const weights::WeightStore& weights;
   std::string torch_version = "2.13.0";
+  /// Where tensors lie when torch has loaded the program: "cpu", "cuda:0".
+  std::string device = "cpu";
   /// `torch.save` of (args, kwargs). Torch's loader does without; with them it also tests types of
   /// inputs.
   std::span<const std::byte> sample_inputs = {};
@@ -27,6 +29,9 @@ struct Pt2Request {
 void write_pt2(const Pt2Request& request, const std::filesystem::path& path);
 /// The same, into any sink. Same request, same bytes.
 void write_pt2(const Pt2Request& request, weights::Sink& sink);
+
+/// Whether a weight is in the program's state dict; the others are constants.
+bool is_saved(const ir::Value& weight);
 
 /// models/model.json of the archive.
 std::string program_json(const Pt2Request& request);

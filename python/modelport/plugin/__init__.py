@@ -1,0 +1,64 @@
+"""`import modelport.plugin`: transformers' own `AutoHfExporter` gives Modelport's exporters.
+
+They are exporters of transformers, take its configs, and name what goes in and out as it does. What Modelport has no
+exporter for stays transformers' own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import MutableMapping
+from typing import Any, ClassVar
+
+from transformers.exporters.auto import AUTO_EXPORTER_MAPPING
+from transformers.exporters.base import HfExporter
+
+from ..exporters import base, configs, dynamo, executorch_exporter, onnx
+
+
+class _Exporter(HfExporter):  # type: ignore[misc]  # transformers has no types
+    """An exporter of transformers that hands on to one of ours."""
+
+    ours: ClassVar[type[base.HfExporter]]
+    config_class: ClassVar[type[configs.DynamoConfig]]
+    defaults: ClassVar[dict[str, Any]] = {}  # where transformers' habit is another than ours
+
+    def validate_environment(self, *_args: Any, **_kwargs: Any) -> None:
+        self._exporter = self.ours()
+
+    def export(self, model: Any, sample_inputs: MutableMapping[str, Any], config: Any = None) -> Any:
+        return self._exporter.export(model, sample_inputs, self._config(config))
+
+    def _config(self, config: Any) -> configs.DynamoConfig:
+        """Ours with the fields of theirs. A field that we do not know is refused, unless it has its default."""
+        if not dataclasses.is_dataclass(config) or isinstance(config, configs.ExportConfigMixin):
+            return self.config_class.given(config)
+        known = {field.name for field in dataclasses.fields(self.config_class)}
+        given = {
+            field.name: getattr(config, field.name)
+            for field in dataclasses.fields(config)
+            if field.name in known or getattr(config, field.name) != field.default
+        }
+        format_name = getattr(given["export_format"], "value", given["export_format"])
+        return self.config_class.from_dict(self.defaults | given | {"export_format": format_name})  # type: ignore[return-value]
+
+
+class DynamoExporter(_Exporter):
+    ours = dynamo.DynamoExporter
+    config_class = configs.DynamoConfig
+    min_versions = ours.min_versions
+
+
+class OnnxExporter(_Exporter):
+    ours = onnx.OnnxExporter
+    config_class = configs.OnnxConfig
+    min_versions = ours.min_versions
+    defaults: ClassVar[dict[str, Any]] = {"names": "transformers"}
+
+
+class ExecutorchExporter(_Exporter):
+    ours = executorch_exporter.ExecutorchExporter
+    config_class = configs.ExecutorchConfig
+    min_versions = ours.min_versions
+
+
+AUTO_EXPORTER_MAPPING.update(dynamo=DynamoExporter, onnx=OnnxExporter, executorch=ExecutorchExporter)
