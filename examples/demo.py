@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Modelport in a few steps: capture a model, read the graph, run it at other sizes, export to .pt2 and to ONNX; then a
-small language model is exported, checked, and tells a few lines.
+small language model is exported to ONNX and to ExecuTorch, checked, and tells the same few lines from both.
 
 Needs no network: the first model is a tiny Qwen3 with random weights, the second is in examples/teller. Exits with 1 if
 any value or word differs from eager."""
@@ -28,6 +28,8 @@ TELLER = Path(__file__).parent / "teller"
 OPENINGS = ("In the beginning", "The old man said")
 LINE_TOKENS = 40
 SHOWN_LINES = 14
+# The runtimes that the language model is exported for, and the flags that each is given.
+ARTIFACTS = (("onnx", []), ("executorch", ["--recipe", "xnnpack"]))
 
 
 def tiny_qwen3() -> torch.nn.Module:
@@ -91,33 +93,42 @@ def agrees(run: Callable[..., Any], model: torch.nn.Module, sizes: tuple[tuple[i
 
 
 def tell_a_few_lines() -> bool:
-    """Exports the language model as `modelport export onnx` does, and goes on from a few words with both sides."""
+    """Exports the language model for two runtimes, as `modelport export` does, and has each go on from a few words."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    print("\nA small language model of our own (examples/teller): 4.9 million parameters, trained on old books")
+    tokenizer = AutoTokenizer.from_pretrained(TELLER)
+    model = AutoModelForCausalLM.from_pretrained(TELLER).eval()
+    prompts = [tokenizer(opening, return_tensors="pt") for opening in OPENINGS]
+    told = [line(model, prompt) for prompt in prompts]
+    same = [tells_the_same(*artifact, tokenizer, prompts, told) for artifact in ARTIFACTS]
+    return all(same)
+
+
+def tells_the_same(name: str, flags: list[str], tokenizer: Any, prompts: list[Any], told: list[list[int]]) -> bool:
+    """Exports, loads and compares every token with what PyTorch told."""
     from modelport.cli import main as command
 
-    print("\nA small language model of our own (examples/teller): 4.9 million parameters, trained on old books")
-    model = AutoModelForCausalLM.from_pretrained(TELLER).eval()
-    tokenizer = AutoTokenizer.from_pretrained(TELLER)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "teller-onnx"
-        with step("modelport export onnx examples/teller teller-onnx"):
-            if command(["export", "onnx", str(TELLER), str(folder)]) != 0:
+    folder_name = f"teller-{name}"
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / folder_name
+        with step(" ".join(["modelport export", name, "examples/teller", folder_name, *flags])):
+            if command(["export", name, str(TELLER), str(folder), *flags]) != 0:
                 return False
         loaded = modelport.load(folder)
-        with step("modelport.load('teller-onnx').generate(...), and the same in PyTorch"):
-            told = [goes_on(opening, tokenizer, model, loaded) for opening in OPENINGS]
-    return all(told)
+        with step(f"modelport.load({folder_name!r}).generate(...), and the same in PyTorch"):
+            same = [shows_a_line(tokenizer, line(loaded, p), want) for p, want in zip(prompts, told, strict=True)]
+    return all(same)
 
 
-def goes_on(opening: str, tokenizer: Any, model: Any, loaded: Any) -> bool:
-    inputs = tokenizer(opening, return_tensors="pt")
-    settings = {"max_new_tokens": LINE_TOKENS, "do_sample": False}
-    want, got = (one.generate(**inputs, **settings)[0].tolist() for one in (model, loaded))
-    same = got == want
+def line(model: Any, prompt: Any) -> list[int]:
+    return model.generate(**prompt, max_new_tokens=LINE_TOKENS, do_sample=False)[0].tolist()
+
+
+def shows_a_line(tokenizer: Any, got: list[int], want: list[int]) -> bool:
     text = tokenizer.decode(got).replace("\n", "\n     ")
-    print(f"   « {text} …\n   {len(got)} tokens, {'each that of eager' if same else 'NOT those of eager'}")
-    return same
+    print(f"   « {text} …\n   {len(got)} tokens, {'each that of eager' if got == want else 'NOT those of eager'}")
+    return got == want
 
 
 def main() -> int:
