@@ -77,7 +77,7 @@ def test_an_export_is_written_checked_told_and_read_by_the_other_commands(
     assert method["ranges"] == {"batch": [1, 4], "seq": [1, 24]} and method["arena_bytes"] > 0
     assert modelport.load(out)(input_ids=torch.ones(3, 9, dtype=torch.int64)).scores.shape == (3, 9, 2)
     assert call("run", out, "a prompt") == 2
-    assert "no cache to generate with" in capsys.readouterr().err
+    assert "a program that is called once" in capsys.readouterr().err
 
 
 def test_json_tells_files_methods_and_limits(checkpoint: Path, tmp_path: Path, capsys: Any) -> None:

@@ -77,13 +77,16 @@ examples:
 
 exit codes, as of diff: 0 no difference, 1 some, 2 an error"""
 
-_RUN = """Runs an exported generative model: words come as they are generated, tokens per second at the end.
+_RUN = """Runs an exported model. Words come as they are generated, tokens per second at the end; a model that is called once
+tells words for a mask, labels, or what it sees.
 
 examples:
   modelport run ./qwen3-onnx "Once upon a time" --max-new-tokens 64
   modelport run ./qwen3-onnx "Tell me a joke" --temperature 0.7 --top-p 0.9 --seed 1
   modelport run ./llava-onnx "What is in this picture?" --image cat.png
   modelport run ./whisper-onnx --audio speech.wav
+  modelport run ./bert-onnx "Paris is the [MASK] of France."     words for the mask, likeliest first
+  modelport run ./vit-pte --image cat.png                        labels, or things with their places
 
 The prompt goes through the tokenizer's chat template if it has one. The text goes to stdout, all else to stderr.
 
@@ -107,7 +110,7 @@ def parser() -> argparse.ArgumentParser:
     _check(_parser(commands.add_parser, "check", help="compare an artifact with its model", description=_CHECK))
     _inspect(_parser(commands.add_parser, "inspect", help="show what an artifact has in it", description=_INSPECT))
     _diff(_parser(commands.add_parser, "diff", help="tell what differs between two artifacts", description=_DIFF))
-    _run(_parser(commands.add_parser, "run", help="generate text with an exported model", description=_RUN))
+    _run(_parser(commands.add_parser, "run", help="generate text with an exported model, or ask it", description=_RUN))
     return top
 
 

@@ -1,21 +1,21 @@
-"""`modelport run`: text from an exported model, word by word as it comes."""
+"""`modelport run`: text from an exported model, word by word as it comes, or what one says of a text or a picture."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from ..artifacts.pte import find_program
 from ..base.errors import problem
-from ..base.printable import printable, python_text
+from ..base.printable import printable
 from ..hub.folder import exported_folder
 from ..quick_imports.command import import_quickly
-from ..running.folder import Folder, open_folder
+from ..running.folder import open_folder
 from ..running.media import read_image, read_sound
-from ..running.program_folder import generates, open_program
+from ..running.program_folder import open_program
+from . import run_once
 from .console import Console, note_code, say
 
 # Weights that onnxruntime rearranges when it loads them make prompts faster to read, by a fifth, and steps not at all:
@@ -27,24 +27,25 @@ def run(args: Any, console: Console) -> bool:
     # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
     args.folder = exported_folder(args.folder)
     program = find_program(args.folder)
-    folder = open_folder(args.folder) if program is None else _generating_program(program)
+    folder = open_folder(args.folder) if program is None else open_program(program)
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
         import_quickly()
         from ..running import open_model
-        from ..running.classes import cannot_generate, generating_class
+        from ..running.classes import generating_class
         from ..running.generating import read_config
         from ..running.program_folder import room_in
         from ..running.prompt import Prompt, Reader
         from ..weights.loading import quiet_transformers
     cls = generating_class(folder)
+    prompt = Prompt(args.prompt, images, sounds, args.raw)
     if isinstance(cls, str):
-        raise cannot_generate(folder.path, cls)
+        return run_once.run(args, console, folder, prompt, why=cls)
     with quiet_transformers():
         if args.trust_remote_code:
             note_code(console, folder.path)
         reader = Reader(folder.path, trust_remote_code=args.trust_remote_code)
-        inputs = reader.inputs(Prompt(args.prompt, images, sounds, args.raw))
+        inputs = reader.inputs(prompt)
         if "token_type_ids" not in inspect.signature(cls.forward).parameters:  # some tokenizers give them to any model
             inputs.pop("token_type_ids", None)
         _refuse_if_it_reads_something_else(cls, inputs)
@@ -53,18 +54,6 @@ def run(args: Any, console: Console) -> bool:
             model = open_model(folder, threads=args.threads, **({} if program else _ONE_SHOT))
         _tell(console, _generated(args, console, model, reader, inputs, settings))
     return True
-
-
-def _generating_program(program: Path) -> Folder:
-    folder = open_program(program)
-    if not generates(folder):
-        raise problem(
-            "E0311",
-            f"{program} is a program that is called once: it has no cache to generate with",
-            f"call it in Python: modelport.load({python_text(program)})(**inputs)",
-            "export what generates: modelport export executorch MODEL OUT",
-        )
-    return folder
 
 
 def _refuse_if_it_reads_something_else(cls: Any, inputs: dict[str, Any]) -> None:

@@ -48,7 +48,8 @@ class Prompt:
 class Reader:
     """The tokenizer of a folder and, where it has them, what reads its pictures and sounds."""
 
-    def __init__(self, folder: Path, *, trust_remote_code: bool = False):
+    def __init__(self, folder: Path, *, trust_remote_code: bool = False, needs_tokenizer: bool = True):
+        """A model that neither reads nor writes text needs no tokenizer."""
         from transformers import ProcessorMixin
 
         self.folder = folder
@@ -58,7 +59,9 @@ class Reader:
         owner = self.processor if self.processor is not None else self._alone()
         self.image_processor = getattr(owner, "image_processor", None)
         self.feature_extractor = getattr(owner, "feature_extractor", None)
-        self.tokenizer = getattr(owner, "tokenizer", None) or self._tokenizer()
+        self.tokenizer = getattr(owner, "tokenizer", None)
+        if self.tokenizer is None and (needs_tokenizer or reads_text(folder)):
+            self.tokenizer = self._tokenizer()
 
     def _alone(self) -> Any:
         """What reads pictures or sounds where no processor joins it with the tokenizer."""
@@ -148,6 +151,11 @@ class Reader:
             raise problem("E0312", f"the model in {self.folder} reads no pictures", "leave --image away")
         if prompt.sounds and self.feature_extractor is None:
             raise problem("E0312", f"the model in {self.folder} reads no sounds", "leave --audio away")
+        if self.tokenizer is None and prompt.text is not None:
+            raise problem("E0312", f"the model in {self.folder} reads no text", "leave the prompt away")
+        if prompt.is_text_only and self.tokenizer is None:
+            flag = "--audio" if self.feature_extractor is not None else "--image"
+            raise problem("E0312", "there is nothing to read", f"modelport run FOLDER {flag} FILE")
         if prompt.text is None and prompt.is_text_only:
             raise problem("E0312", "there is no prompt", 'modelport run FOLDER "Once upon a time"')
 
