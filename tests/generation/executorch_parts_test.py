@@ -172,18 +172,29 @@ def test_the_command_line_exports_and_checks_every_method(name: str, tmp_path: P
 
 
 def test_what_a_program_cannot_do_as_generate_does_is_refused() -> None:
-    """Tokens of a picture attend to each other, which a causal mask does not let them."""
-    row = next(row for row in zoo.ROWS if row.model_class == "Gemma3ForConditionalGeneration")
+    """All tokens of a prompt attend to each other, and only those that are generated have a causal mask."""
+    row = next(row for row in zoo.ROWS if row.model_class == "PaliGemmaForConditionalGeneration")
     model, inputs = row.build()
-    with pytest.raises(ExportError, match="gives other values than Gemma3ForConditionalGeneration does"):
+    with pytest.raises(ExportError, match="gives other values than PaliGemmaForConditionalGeneration does"):
         ExecutorchExporter().export_for_generation(model, for_generate(inputs), {"max_seq_len": 32})
 
 
-def test_a_cache_that_a_program_cannot_keep_is_left_out() -> None:
+def test_a_cache_that_a_program_cannot_keep_is_left_out(tmp_path: Path) -> None:
+    model = decoder("mamba", state_size=4)
+    parts = ExecutorchExporter().export_for_generation(model, config={"max_seq_len": 24})
+    assert parts["forward"].input_names == ["input_ids"] and not parts.constant_methods["use_kv_cache"]
+    assert any("reads the whole text for each token" in note for note in parts.notes)
+
+
+def test_attention_without_a_mask_of_ours_gets_what_is_written_of_the_cache() -> None:
+    """GPT-Neo makes its masks itself, from the number of keys."""
     config = t.GPTNeoConfig(
         vocab_size=99, hidden_size=32, num_layers=2, num_heads=4, intermediate_size=48, max_position_embeddings=64,
         attention_types=[[["global", "local"], 1]], window_size=4, bos_token_id=1, eos_token_id=2,
     )  # fmt: skip
-    parts = ExecutorchExporter().export_for_generation(made(lambda: t.GPTNeoForCausalLM(config)))
-    assert parts["forward"].input_names == ["input_ids"] and not parts.constant_methods["use_kv_cache"]
-    assert any("reads the whole text for each token" in note for note in parts.notes)
+    model = made(lambda: t.GPTNeoForCausalLM(config))
+    config = {"max_seq_len": 24, "use_custom_sdpa": True}
+    parts = ExecutorchExporter().export_for_generation(model, config=config)
+    assert parts["forward"].input_names == ["input_ids", "cache_position"]
+    assert any("use_custom_sdpa makes no difference" in note for note in parts.notes)
+    assert not any("which data decides" in note for note in parts.notes)

@@ -77,8 +77,8 @@ examples:
 
 exit codes, as of diff: 0 no difference, 1 some, 2 an error"""
 
-_RUN = """Runs an exported model. Words come as they are generated, tokens per second at the end; a model that is called once
-tells words for a mask, labels, or what it sees.
+_RUN = """Runs an exported model. Words come as they are generated, tokens per second at the end; a model that is called
+once tells words for a mask, labels, or what it sees.
 
 examples:
   modelport run ./qwen3-onnx "Once upon a time" --max-new-tokens 64

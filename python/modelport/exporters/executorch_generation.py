@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,22 @@ from ..base.errors import ExportError, problem
 from ..capturing.arguments import refuse_training
 from ..capturing.captured import Captured
 from ..generation.custom_attention import CacheSettings, takes_custom
+from ..generation.cutting import Cut
 from ..generation.encoder_decoder import encoder_example
 from ..generation.finding import find_cut, sees_or_hears
+from ..generation.roles import Roles
 from ..generation.static_decoder import (
+    PAST,
     StaticCrossDecoder,
     StaticDecoder,
     StaticEmbeddingDecoder,
-    WholeDecoder,
     filled_cache,
     ids_for,
 )
-from ..generation.static_parts import EncoderStates, media_parts
+from ..generation.static_parts import EncoderStates, embeddings_in_a_row, media_parts
 from ..generation.static_serving import Step, captured_states, serves, steps_of_calls, steps_of_text
 from ..generation.watching import refuse_if_it_cannot_generate, watch_generate
+from ..generation.whole_decoder import PreparedDecoder, WholeCrossDecoder, WholeDecoder
 from ..lazy.checkpoint_weights import CheckpointWeights
 from ..lazy.folder import open_model
 from ..models.locks import only_user
@@ -102,21 +105,10 @@ def _decoder(model: Any, settings: CacheSettings, config: ExecutorchConfig) -> P
     """`forward(input_ids, cache_position)`"""
     cache = filled_cache(model, {"input_ids": ids_for(model, 2)})
     steps = steps_of_text(model) if _has_exact_values(model, config) else []
-    why = "it has no cache of transformers' own"
-    if cache is not None:
-        try:
-            program, notes = _cached(model, StaticDecoder(model, settings, cache), _TEXT, config, steps)
-            return {"forward": program}, notes
-        except ExportError as error:
-            if error.code != "E0205":
-                raise
-            why = _reason(error)
-    decoder = WholeDecoder(model).eval()
-    captured = captured_part(model, decoder, decoder.example(), {"input_ids": {1: "seq"}}, config)
-    if not serves(captured, steps):
-        raise _gives_other_values(model)
-    note = f"{type(model).__name__} reads the whole text for each token, because a program cannot keep its cache: {why}"
-    return {"forward": ExecutorchProgram(captured, config, model.config)}, [note]
+    decoder = _Decoder(model, settings, _TEXT, config, steps)
+    wholes = [WholeDecoder(model), PreparedDecoder(model)]
+    program, notes = decoder.cached_or_whole(cache and (lambda how: StaticDecoder(model, how, cache)), wholes)
+    return {"forward": program}, notes
 
 
 def _encoder_decoder(
@@ -126,21 +118,22 @@ def _encoder_decoder(
     _read_weights(model)
     seen = watch_generate(model, inputs, {"encoder": model.get_encoder(), "model": model}, 2)
     cache = next((call.get("past_key_values") for call in seen["model"][1:]), None)
-    if not isinstance(cache, EncoderDecoderCache):
-        what = f"generate of {type(model).__name__} keeps no cache of its own and of its encoder"
-        raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
     read = {name: value for name, value in encoder_example(seen["encoder"]).items() if "mask" not in name}
     axes: dict[str, Any] = {name: {} if _is_media(value) else {1: "encoder_seq"} for name, value in read.items()}
     encoder = EncoderStates(model.get_encoder()).eval()
     captured = captured_part(model, encoder, read, axes, config)
     encoded = seen["model"][0]["encoder_outputs"]
-    decoder = StaticCrossDecoder(model, settings, cache, type(encoded), encoded[0])
-    states = {1: "encoder_seq"} if any(axes.values()) else {}
+    whole = WholeCrossDecoder(model, type(encoded), encoded[0])
+    keeps = isinstance(cache, EncoderDecoderCache)
+    shapes = _TEXT | {"encoder_hidden_states": {1: "encoder_seq"} if any(axes.values()) else {}}
     steps = []
     if _has_exact_values(model, config):
-        given = [{"input_ids": call["decoder_input_ids"]} | captured_states(captured, read) for call in seen["model"]]
-        steps = steps_of_calls(model, seen["model"], given)
-    program, notes = _cached(model, decoder, _TEXT | {"encoder_hidden_states": states}, config, steps)
+        calls = seen["model"] if keeps else seen["model"][:1]  # else the next call has the whole text again
+        given = [{"input_ids": call["decoder_input_ids"]} | captured_states(captured, read) for call in calls]
+        steps = steps_of_calls(model, calls, given)
+    decoder = _Decoder(model, settings, shapes, config, steps)
+    make = (lambda how: StaticCrossDecoder(model, how, cache, type(encoded), encoded[0])) if keeps else None
+    program, notes = decoder.cached_or_whole(make, [whole])
     program_of_encoder = ExecutorchProgram(captured, config.for_encoder(), model.config)
     return {"encoder": program_of_encoder, "text_decoder": program}, notes
 
@@ -150,29 +143,51 @@ def _multimodal(model: Any, inputs: Mapping[str, Any], settings: CacheSettings, 
     _read_weights(model)
     with torch.no_grad():
         cut = find_cut(model, inputs) if sees_or_hears(model) else None
-        parts = None if cut is None else media_parts(cut)
-    if cut is None or parts is None:
+        roles = None if cut is None else embeddings_in_a_row(cut)
+    if cut is None or roles is None:
         what = f"{type(model).__name__} hands more from its encoders to its decoder than embeddings in a row"
         raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
     programs = {}
-    for name, part in parts.items():
+    for name, part in media_parts(cut, roles).items():
         axes = {"input_ids": {1: "seq"}} if name == "token_embedding" else None
         captured = captured_part(model, part.module, part.inputs, axes, config)
         programs[name] = ExecutorchProgram(captured, config if axes else config.for_encoder())
-    cache = filled_cache(cut.stepping, {"input_ids": ids_for(cut.stepping, 2)})
+    program, notes = _after_embedding(model, cut, roles, settings, config)
+    return programs | {"text_decoder": program}, notes
+
+
+def _after_embedding(
+    model: Any, cut: Cut, roles: Roles, settings: CacheSettings, config: ExecutorchConfig
+) -> tuple[ExecutorchProgram, list[str]]:
+    """With what runners of ExecuTorch give it or, where that is not enough, with other values a token."""
+    stepping, call = cut.stepping, cut.calls[0]
+    cache = filled_cache(stepping, {"input_ids": ids_for(stepping, 2)})
     if cache is None:
         what = f"{type(model).__name__} has no cache that a program could keep"
         raise problem("E0205", what, "export to onnx: modelport export onnx MODEL OUT")
-    width = cut.stepping.get_input_embeddings().weight.shape[1]
-    decoder = StaticEmbeddingDecoder(cut.stepping, settings, cache, width, cut.stepping.dtype)
-    axes = {"inputs_embeds": {1: "seq"}, "cache_position": {0: "seq"}}
-    steps = []
-    if _has_exact_values(model, config):
-        with torch.no_grad():
-            embeds = cut.reached(cut.call, cut.as_it_was())["inputs_embeds"]
-        steps = steps_of_calls(cut.stepping, cut.calls[:1], [{"inputs_embeds": embeds}])
-    program, notes = _cached(model, decoder, axes, config, steps)
-    return programs | {"text_decoder": program}, notes
+    with torch.no_grad():
+        embeds = cut.reached(cut.call, cut.as_it_was())["inputs_embeds"]
+    of_tokens = {n: call[n] for n in roles.text_of_decoder if n in call and call[n].shape[-1] == embeds.shape[1]}
+    refused = None
+    for further in ({}, of_tokens):
+        given = {"inputs_embeds": embeds, **further}
+        steps = steps_of_calls(stepping, [call], [given]) if _has_exact_values(model, config) else []
+        axes = {name: {value.dim() - 1: "seq"} for name, value in further.items()}
+        axes |= {"inputs_embeds": {1: "seq"}, "cache_position": {0: "seq"}}
+        try:
+            program, notes = _Decoder(model, settings, axes, config, steps).cached_or_whole(
+                lambda how, more=further: StaticEmbeddingDecoder(stepping, how, cache, more), []
+            )
+        except ExportError as error:
+            if error.code != "E0205":
+                raise
+            refused = refused or error
+            continue
+        taken = ", ".join(further)
+        more = [f"text_decoder takes {taken} besides, which ExecuTorch's own runners do not give"] if further else []
+        return program, notes + more
+    assert refused is not None
+    raise refused
 
 
 def _has_exact_values(model: Any, config: ExecutorchConfig) -> bool:
@@ -198,25 +213,59 @@ def _read_weights(model: Any) -> None:
         weights.fill()
 
 
-def _cached(
-    model: Any, decoder: Any, shapes: Mapping[str, Any], config: ExecutorchConfig, steps: list[Step]
-) -> tuple[ExecutorchProgram, list[str]]:
-    """The program of a decoder that keeps its cache: for several tokens, or where that cannot be for one. `steps` are
-    tried out."""
-    decoder, settings = decoder.eval(), decoder.settings
-    notes = []
-    if settings.custom_sdpa and not takes_custom(decoder.model) and not decoder.rules:
-        notes.append(f"{type(model).__name__} has an attention of its own: use_custom_sdpa makes no difference to it")
-    if not config.disable_dynamic_shapes and settings.length > 1:
-        captured, why = _of_several_tokens(model, decoder, shapes, config)
-        if captured is not None and serves(captured, steps):
-            return ExecutorchProgram(captured, config, model.config), notes
-        notes.append(f"tokens are read one by one, those of a prompt too: {why}")
-    fixed = {name: {a: axis for a, axis in axes.items() if axis != "seq"} for name, axes in shapes.items()}
-    captured = captured_part(model, decoder, decoder.example(tokens=1), fixed, config)
-    if not serves(captured, steps):
-        raise _gives_other_values(model)
-    return ExecutorchProgram(captured, dataclasses.replace(config, dims=None), model.config), notes
+@dataclasses.dataclass
+class _Decoder:
+    """A decoder that is to become a program: which of its axes change, and `steps` that are tried out."""
+
+    model: Any
+    settings: CacheSettings
+    axes: Mapping[str, Any]
+    config: ExecutorchConfig
+    steps: list[Step]
+
+    def cached_or_whole(
+        self, make: Callable[[CacheSettings], Any] | None, wholes: list[Any]
+    ) -> tuple[ExecutorchProgram, list[str]]:
+        """With a cache, over which `make` makes a decoder. Where that cannot be: the first of `wholes`, which read the
+        whole text for each token, that does as the model does."""
+        why = "it has no cache of transformers' own"
+        of_past = dataclasses.replace(self.settings, custom_sdpa=False, custom_cache=False, past_alone=True)
+        for settings in (self.settings, of_past) if make is not None else ():
+            try:
+                return self._cached(make(settings).eval())
+            except ExportError as error:
+                if error.code != "E0205":
+                    raise
+                why = why if settings.past_alone else _reason(error)
+        name = type(self.model).__name__
+        note = f"{name} reads the whole text for each token, because a program cannot keep its cache: {why}"
+        axes = {name: of for name, of in self.axes.items() if name != "cache_position"}
+        for whole in wholes:
+            captured = captured_part(self.model, whole.eval(), whole.example(), axes, self.config)
+            if serves(captured, self.steps):
+                return ExecutorchProgram(captured, self.config, self.model.config), [note]
+        raise _gives_other_values(self.model)
+
+    def _cached(self, decoder: Any) -> tuple[ExecutorchProgram, list[str]]:
+        """For several tokens, or where that cannot be for one."""
+        model, config, settings, notes = self.model, self.config, decoder.settings, []
+        by_kernel = settings.custom_sdpa and (takes_custom(decoder.model) or decoder.rules)
+        if self.settings.custom_sdpa and not by_kernel:
+            what = "has an attention of its own: use_custom_sdpa makes no difference to it"
+            notes.append(f"{type(model).__name__} {what}")
+        if settings.past_alone:
+            config = dataclasses.replace(config, dims={**(config.dims or {}), PAST: (0, settings.length)})
+        if not config.disable_dynamic_shapes and settings.length > 1:
+            captured, why = _of_several_tokens(model, decoder, self.axes, config)
+            if captured is not None and serves(captured, self.steps):
+                return ExecutorchProgram(captured, config, model.config), notes
+            notes.append(f"tokens are read one by one, those of a prompt too: {why}")
+        fixed = {name: {a: axis for a, axis in axes.items() if axis != "seq"} for name, axes in self.axes.items()}
+        captured = captured_part(model, decoder, decoder.example(tokens=1), fixed, config)
+        if not serves(captured, self.steps):
+            raise _gives_other_values(model)
+        dims = {PAST: (0, settings.length)} if settings.past_alone else None
+        return ExecutorchProgram(captured, dataclasses.replace(config, dims=dims), model.config), notes
 
 
 def _of_several_tokens(

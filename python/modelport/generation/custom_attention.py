@@ -85,6 +85,7 @@ class CacheSettings:
     length: int
     custom_sdpa: bool = False
     custom_cache: bool = False
+    past_alone: bool = False  # attention gets what is written of the cache, as `generate` has it, and no mask of ours
 
     @property
     def length_first(self) -> bool:
@@ -103,6 +104,21 @@ class CachedCall:
     @functools.cached_property
     def start_number(self) -> Any:
         return self.start.item()
+
+    def read_start(self) -> None:
+        """Before anything else is read of the data."""
+        assert self.start_number >= 0
+
+    @property
+    def seen(self) -> Any:
+        """How many tokens there are before those of this call."""
+        return self.start_number if self.settings.past_alone else self.start
+
+    def written(self, cache: torch.Tensor) -> torch.Tensor:
+        """What the layers get of a cache, heads first."""
+        if not self.settings.past_alone:
+            return self.known(cache)
+        return cache.narrow(2, 0, self.start_number + self.positions.shape[0])
 
     def known(self, cache: torch.Tensor) -> torch.Tensor:
         self._cached[id(cache)] = cache, cache
@@ -187,18 +203,24 @@ def _attention(
 ) -> tuple[torch.Tensor, Any]:
     call = _call.get()
     keys, values = (None, None) if call is None else (call.cache_of(key), call.cache_of(value))
-    if call is None or keys is None or values is None:  # it attends to something else than the cache
+    kept = keys is not None and values is not None
+    if call is None or not (kept or _made_of_cache(module, key, call)):  # it attends to something else than the cache
         return _own_attention(module, query, key, value, attention_mask, scaling, more)
     if not _is_plain(attention_mask, more):
         mask = call.causal() if attention_mask is None else attention_mask
         return _own_attention(module, query, key, value, mask, scaling, more)
     one_width = query.shape[-1] == key.shape[-1] == value.shape[-1]
-    if not call.settings.custom_sdpa or not one_width:
+    if not call.settings.custom_sdpa or not kept or not one_width:
         return _grouped_attention(query, key, value, call.matrix(attention_mask), scaling), None
     added = None if attention_mask is None else call.matrix(attention_mask)
     attend = torch.ops.modelport.cached_attention
     heads = query.transpose(1, 2)
     return attend(heads, keys, values, call.start_number, added, 0.0, added is None, scaling), None
+
+
+def _made_of_cache(module: Any, key: torch.Tensor, call: CachedCall) -> bool:
+    """Whether keys come from the cache and are not it: repeated for their heads, or made of what is cached of them."""
+    return bool(getattr(module, "is_causal", False)) and key.shape[-2] == call.settings.length
 
 
 def _is_plain(mask: torch.Tensor | None, more: dict[str, Any]) -> bool:
@@ -221,7 +243,7 @@ def _grouped_attention(
     scores = scores.reshape(groups, heads // groups, tokens, length) + added  # half types become float here
     weights = torch.softmax(scores, dim=-1).to(query.dtype).reshape(groups, heads // groups * tokens, length)
     found = torch.bmm(weights, value.reshape(value.shape[1:]))
-    return found.reshape(1, heads, tokens, value.shape[3]).transpose(1, 2)
+    return found.reshape(1, heads, tokens, value.shape[3]).transpose(1, 2).contiguous()  # models view it
 
 
 def _own_attention(

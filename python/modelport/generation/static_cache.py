@@ -39,7 +39,7 @@ class StaticCache(Cache):
         self._call = call
 
     def get_seq_length(self, layer_idx: int = 0) -> Any:
-        return self._call.start
+        return self._call.seen
 
 
 class StaticKeys(CacheLayerMixin):
@@ -65,7 +65,7 @@ class StaticKeys(CacheLayerMixin):
     def _written(self, cache: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         call = self._call
         if not call.settings.length_first:
-            return call.known(_put(cache, [None, None, call.positions], states.to(cache.dtype)))
+            return call.written(_put(cache, [None, None, call.positions], states.to(cache.dtype)))
         states = states.transpose(1, 2).to(cache.dtype)
         if call.settings.custom_cache:
             cache.copy_(update_cache(states, cache, call.start_number))
@@ -74,10 +74,11 @@ class StaticKeys(CacheLayerMixin):
         return call.as_heads_first(cache)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self._call.settings.length, 0
+        past_alone = self._call.settings.past_alone
+        return self._call.seen + query_length if past_alone else self._call.settings.length, 0
 
     def get_seq_length(self) -> Any:
-        return self._call.start
+        return self._call.seen
 
     def get_max_length(self) -> int:
         return self._call.settings.length

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from .custom_attention import CachedCall, CacheSettings, attention_replaced, cal
 from .delta_rule import functions_of_the_rule, operator_at
 from .static_cache import PassingKeys, Shapes, StaticCache, layer_over, shapes_of
 
+PAST = "u0"  # how many tokens are cached, where that is a size: the first number that a run reads of its data
 TOKENS = 3  # of the example, distinct from the one row
 Tensors = dict[str, torch.Tensor]
 
@@ -50,16 +52,19 @@ class KeepsCache(torch.nn.Module):
     def last_logits(self, given: Mapping[str, Any], positions: torch.Tensor, side: str = "") -> Tensors:
         """Of one call of the model. `side` is what names of the decoder's arguments begin with."""
         call = CachedCall(positions, self.settings)
+        if self.settings.past_alone:
+            call.read_start()
         layers = [layer_over(self._buffers_named(names), call) for names in self._buffers_of]
-        own: Any = StaticCache(layers, call)
-        cache = EncoderDecoderCache(own, Cache(layers=[PassingKeys() for _ in layers])) if side else own
+        kept: Any = StaticCache(layers, call)
+        cache = EncoderDecoderCache(kept, Cache(layers=[PassingKeys() for _ in layers])) if side else kept
         arguments: dict[str, Any] = {**given, "past_key_values": cache, "use_cache": True}
-        if f"{side}position_ids" in self._takes:
+        if f"{side}position_ids" in self._takes and f"{side}position_ids" not in given:
             arguments[f"{side}position_ids"] = positions[None]
         if "logits_to_keep" in self._takes:
             arguments["logits_to_keep"] = 1
         rules = self.rules if self.settings.custom_sdpa else []
-        with attention_replaced(self.model), operator_at(rules), calling(call):
+        own = nullcontext() if self.settings.past_alone else attention_replaced(self.model)
+        with own, operator_at(rules), calling(call):
             logits = self.model(**arguments).logits
         return {"logits": logits[:, -1:]}
 
@@ -105,33 +110,22 @@ class StaticCrossDecoder(KeepsCache):
 
 
 class StaticEmbeddingDecoder(KeepsCache):
-    """The decoder of a model that sees or hears: words and features come as embeddings."""
+    """The decoder of a model that sees or hears: words and features come as embeddings. `further` are values a token,
+    along the last axis, that the caller gives as well, by example."""
 
-    def __init__(self, model: Any, settings: CacheSettings, cache: Cache, width: int, dtype: torch.dtype):
+    def __init__(self, model: Any, settings: CacheSettings, cache: Cache, further: Mapping[str, torch.Tensor]):
         super().__init__(model, settings, cache)
-        self._like = torch.zeros(1, 1, width, dtype=dtype)
+        self._further = dict(further)
 
-    def forward(self, inputs_embeds: torch.Tensor, cache_position: torch.Tensor) -> Tensors:
-        return self.last_logits({"inputs_embeds": inputs_embeds}, cache_position)
+    def forward(self, inputs_embeds: torch.Tensor, cache_position: torch.Tensor, **further: torch.Tensor) -> Tensors:
+        return self.last_logits({"inputs_embeds": inputs_embeds, **further}, cache_position)
 
     def example(self, tokens: int = TOKENS) -> Tensors:
         tokens = min(tokens, self.settings.length)
-        embeds = torch.randn(1, tokens, self._like.shape[2], generator=torch.Generator().manual_seed(0))
-        return {"inputs_embeds": embeds.to(self._like.dtype), "cache_position": self.places(tokens)}
-
-
-class WholeDecoder(torch.nn.Module):
-    """A decoder without a cache: it reads the whole text for each token."""
-
-    def __init__(self, model: Any):
-        super().__init__()
-        self.model, self.config = model, model.config
-
-    def forward(self, input_ids: torch.Tensor) -> Tensors:
-        return {"logits": self.model(input_ids=input_ids, use_cache=False).logits[:, -1:]}
-
-    def example(self) -> Tensors:
-        return {"input_ids": ids_for(self.model, TOKENS)}
+        width = self.model.get_input_embeddings().weight.shape[1]
+        embeds = torch.randn(1, tokens, width, generator=torch.Generator().manual_seed(0)).to(self.model.dtype)
+        further = {name: value[..., :tokens] for name, value in self._further.items()}
+        return {"inputs_embeds": embeds, **further, "cache_position": self.places(tokens)}
 
 
 def ids_for(model: Any, tokens: int) -> torch.Tensor:

@@ -12,6 +12,21 @@ from .part import Part
 from .roles import Roles, roles_in, stretched
 
 
+def embeddings_in_a_row(cut: Cut) -> Roles | None:
+    """The roles of a model whose decoder gets embeddings from its encoders and nothing else that features decide. Masks
+    that hide nothing decide nothing."""
+    roles = roles_in(cut)
+    if roles is None:
+        return None
+    reached = cut.reached(cut.call, cut.as_it_was())
+    more = [name for name in roles.carried if name != "inputs_embeds" and not _hides_nothing(name, reached[name])]
+    return None if more else roles
+
+
+def _hides_nothing(name: str, mask: Any) -> bool:
+    return name == "attention_mask" and isinstance(mask, torch.Tensor) and mask.dim() == 2 and bool(mask.all())
+
+
 class EncoderStates(torch.nn.Module):
     """The encoder of an encoder-decoder, for its states alone."""
 
@@ -48,11 +63,8 @@ class Words(torch.nn.Module):
         return {"inputs_embeds": self._cut.of_words(call)["inputs_embeds"]}
 
 
-def media_parts(cut: Cut) -> dict[str, Part] | None:
-    """Encoders and `token_embedding`; None where the decoder gets more than embeddings."""
-    roles = None if cut.hands_over else roles_in(cut)
-    if roles is None or roles.carried != ["inputs_embeds"]:
-        return None
+def media_parts(cut: Cut, roles: Roles) -> dict[str, Part]:
+    """Encoders and `token_embedding`."""
     parts = {}
     for modality in cut.modalities:
         part = encoder_part(cut, roles.media, modality)

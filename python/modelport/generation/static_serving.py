@@ -46,11 +46,11 @@ def serves(captured: Any, steps: list[Step]) -> bool:
             if "cache_position" not in slots:  # it reads the whole text again
                 read = given[tokens] if read is None else torch.cat([read, given[tokens]], dim=1)
                 given = given | {tokens: read}
-            for piece in _pieces(given[tokens], whole=not slots[tokens][1].isdigit()):
-                places = torch.arange(start, start + piece.shape[1])
-                fed = given | {tokens: piece} | ({"cache_position": places} if "cache_position" in slots else {})
+            for piece in _pieces(given, tokens, whole=not slots[tokens][1].isdigit()):
+                places = torch.arange(start, start + piece[tokens].shape[1])
+                fed = piece | ({"cache_position": places} if "cache_position" in slots else {})
                 got = captured.run(**fed)["logits"]
-                start += piece.shape[1]
+                start += len(places)
             if not _alike(got, want):
                 return False
         return True
@@ -60,8 +60,14 @@ def serves(captured: Any, steps: list[Step]) -> bool:
         captured.reset()
 
 
-def _pieces(tokens: torch.Tensor, *, whole: bool) -> Iterator[torch.Tensor]:
-    yield from [tokens] if whole else tokens.split(1, dim=1)
+def _pieces(given: dict[str, torch.Tensor], tokens: str, *, whole: bool) -> Iterator[dict[str, torch.Tensor]]:
+    """All of it at once, or token by token: with what has a value a token, along the last axis."""
+    length = given[tokens].shape[1]
+    a_token = [n for n, v in given.items() if n != tokens and not v.is_floating_point() and v.shape[-1] == length]
+    for at in [] if whole else range(length):
+        yield given | {n: given[n][..., at : at + 1] for n in a_token} | {tokens: given[tokens][:, at : at + 1]}
+    if whole:
+        yield given
 
 
 def _alike(got: torch.Tensor, want: torch.Tensor) -> bool:

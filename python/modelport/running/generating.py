@@ -18,7 +18,7 @@ from .features import repeated
 from .folder import Folder
 from .outputs import fields_of, output_class
 from .parts import Parts
-from .program_decoder import refuse_no_room
+from .program_decoder import ProgramDecoder, refuse_no_room
 
 # What configs call the number of tokens that a decoder reads at most, and an encoder.
 _DECODER_CONTEXT = ("max_position_embeddings", "max_target_positions", "max_decoder_position_embeddings", "n_ctx")
@@ -179,7 +179,14 @@ def generating_model(folder: Folder, cls: Any, options: Mapping[str, Any]) -> An
         model.generation_config = GenerationConfig.from_pretrained(folder.path)
     if parts.encoder is not None:
         _replace_encoder(model, parts)
+    if isinstance(parts.decoder, ProgramDecoder) and parts.decoder.reads_plain_text:
+        model.prepare_inputs_for_generation = _plain_text
     return model
+
+
+def _plain_text(input_ids: torch.Tensor, attention_mask: torch.Tensor | None = None, **_kwargs: Any) -> dict[str, Any]:
+    """What the model's own preparation would add is made in the program."""
+    return {"input_ids": input_ids, "attention_mask": attention_mask}
 
 
 def read_config(folder: Folder, cls: Any) -> Any:

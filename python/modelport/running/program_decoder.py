@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from .decoder import parts_of
 from .inputs import Call
 
 POSITIONS = "cache_position"
+_NO_TOKENS = (POSITIONS, "encoder_hidden_states")
 
 
 class ProgramCache(SessionCache):
@@ -24,7 +25,7 @@ class ProgramCache(SessionCache):
 
     def __init__(self, memory: Any, count: int = 0):
         super().__init__([], memory)
-        self.read: torch.Tensor | None = None
+        self.read: dict[str, torch.Tensor] = {}  # tokens, and what else there is a value a token of
         self._count = count
 
     @property
@@ -38,9 +39,10 @@ class ProgramCache(SessionCache):
     def layers(self, layers: list[Any]) -> None:
         """The base class starts with an empty list; there is nothing to set."""
 
-    def add(self, tokens: torch.Tensor) -> None:
-        self.read = tokens if self.read is None else torch.cat([self.read[:, : self.seen], tokens], dim=1)
-        self.seen = self.read.shape[1]
+    def add(self, read: Mapping[str, torch.Tensor], tokens: int) -> None:
+        before = {name: _tokens_of(value, 0, self.seen) for name, value in self.read.items()}
+        self.read = {n: torch.cat([before[n], v], dim=_axis(v)) if n in before else v for n, v in read.items()}
+        self.seen += tokens
 
     @property
     def is_initialized(self) -> bool:
@@ -54,7 +56,7 @@ class ProgramCache(SessionCache):
         self.seen = max(self.seen - abs(tokens_to_remove), 0)
 
     def reset(self) -> None:
-        self.read, self.seen = None, 0
+        self.read, self.seen = {}, 0
 
     def __deepcopy__(self, _memo: Any) -> ProgramCache:
         copied = ProgramCache(self.memory, self._count)
@@ -86,6 +88,11 @@ class ProgramDecoder:
     def has_cache(self) -> bool:
         return POSITIONS in self._theirs
 
+    @property
+    def reads_plain_text(self) -> bool:
+        """Whether it takes the tokens of the whole text and nothing else."""
+        return list(self._theirs) == ["input_ids"]
+
     def new_cache(self) -> Cache:
         own = ProgramCache(self.memory, self._layers)
         crosses = "encoder_hidden_states" in self._theirs
@@ -101,25 +108,25 @@ class ProgramDecoder:
         own = parts_of(self.new_cache() if cache is None else cache)[0]
         if not isinstance(own, ProgramCache):
             raise problem("E0314", "this cache is of another model", "leave past_key_values out")
-        tokens, past = inputs[self._tokens], own.seen
-        if own.read is not None and past and (self._owner is None or self._owner() is not own):
-            self._read(dict(inputs), own.read[:, :past], 0)  # another text was read meanwhile
+        past = own.seen
+        read = {name: inputs[name] for name in self._theirs if name not in _NO_TOKENS}
+        if own.read and past and (self._owner is None or self._owner() is not own):
+            self._read(inputs, own.read, range(past))  # another text was read meanwhile
         self._owner = weakref.ref(own)
-        results = self._read(dict(inputs), tokens, past)
-        own.add(tokens)
+        results = self._read(inputs, read, range(past, past + call.tokens))
+        own.add(read, call.tokens)
         return results
 
-    def _read(self, inputs: dict[str, torch.Tensor], tokens: torch.Tensor, start: int) -> dict[str, torch.Tensor]:
+    def _read(
+        self, inputs: Mapping[str, torch.Tensor], read: Mapping[str, torch.Tensor], places: range
+    ) -> dict[str, torch.Tensor]:
+        """`read` has what there is a value a token of, for these places."""
         results: dict[str, torch.Tensor] = {}
-        for piece in self._pieces(tokens):
-            places = torch.arange(start, start + piece.shape[1])
-            results = self._called(inputs | {self._tokens: piece, POSITIONS: places})
-            start += piece.shape[1]
+        for start in range(0, len(places), self._at_once):
+            piece = places[start : start + self._at_once]
+            given = {name: _tokens_of(value, start, len(piece)) for name, value in read.items()}
+            results = self._called({**inputs, **given, POSITIONS: torch.tensor(piece)})
         return results
-
-    def _pieces(self, tokens: torch.Tensor) -> Iterator[torch.Tensor]:
-        for start in range(0, tokens.shape[1], self._at_once):
-            yield tokens[:, start : start + self._at_once]
 
     def _called(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         results = self.session.tensors({theirs: inputs[name] for name, theirs in self._theirs.items()})
@@ -132,6 +139,15 @@ class ProgramDecoder:
         if "encoder_hidden_states" not in self._theirs:
             refuse_padding(self._theirs, call.given)
         refuse_no_room(self.room, call.past + call.tokens)
+
+
+def _axis(value: torch.Tensor) -> int:
+    """That of the tokens: embeddings have a width behind it."""
+    return 1 if value.is_floating_point() else value.dim() - 1
+
+
+def _tokens_of(value: torch.Tensor, start: int, count: int) -> torch.Tensor:
+    return value.narrow(_axis(value), start, count)
 
 
 def refuse_padding(taken: Iterable[str], given: Mapping[str, Any]) -> None:
