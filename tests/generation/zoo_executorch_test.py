@@ -1,5 +1,5 @@
-"""Generative classes of the zoo as ExecuTorch programs: exported, loaded, and their greedy tokens compared with PyTorch's.
-One class for each way in which a program is made; with WHOLE_ZOO=1 in the environment, every class."""
+"""Generative classes of the zoo as ExecuTorch programs: exported, loaded, and their greedy tokens compared with those
+of eager. One class for each way in which a program is made; with WHOLE_ZOO=1 in the environment, every class."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ need, and numbers about the model that ExecuTorch's own runners read."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -107,7 +108,8 @@ def _decoder(model: Any, settings: CacheSettings, config: ExecutorchConfig) -> P
     steps = steps_of_text(model) if _has_exact_values(model, config) else []
     decoder = _Decoder(model, settings, _TEXT, config, steps)
     wholes = [WholeDecoder(model), PreparedDecoder(model)]
-    program, notes = decoder.cached_or_whole(cache and (lambda how: StaticDecoder(model, how, cache)), wholes)
+    make = None if cache is None else functools.partial(StaticDecoder, model, cache=cache)
+    program, notes = decoder.cached_or_whole(make, wholes)
     return {"forward": program}, notes
 
 
@@ -132,7 +134,8 @@ def _encoder_decoder(
         given = [{"input_ids": call["decoder_input_ids"]} | captured_states(captured, read) for call in calls]
         steps = steps_of_calls(model, calls, given)
     decoder = _Decoder(model, settings, shapes, config, steps)
-    make = (lambda how: StaticCrossDecoder(model, how, cache, type(encoded), encoded[0])) if keeps else None
+    of_encoder = {"encoded": type(encoded), "states": encoded[0]}
+    make = functools.partial(StaticCrossDecoder, model, cache=cache, **of_encoder) if keeps else None
     program, notes = decoder.cached_or_whole(make, [whole])
     program_of_encoder = ExecutorchProgram(captured, config.for_encoder(), model.config)
     return {"encoder": program_of_encoder, "text_decoder": program}, notes
@@ -175,9 +178,8 @@ def _after_embedding(
         axes = {name: {value.dim() - 1: "seq"} for name, value in further.items()}
         axes |= {"inputs_embeds": {1: "seq"}, "cache_position": {0: "seq"}}
         try:
-            program, notes = _Decoder(model, settings, axes, config, steps).cached_or_whole(
-                lambda how, more=further: StaticEmbeddingDecoder(stepping, how, cache, more), []
-            )
+            make = functools.partial(StaticEmbeddingDecoder, stepping, cache=cache, further=further)
+            program, notes = _Decoder(model, settings, axes, config, steps).cached_or_whole(make, [])
         except ExportError as error:
             if error.code != "E0205":
                 raise
@@ -230,7 +232,9 @@ class _Decoder:
         whole text for each token, that does as the model does."""
         why = "it has no cache of transformers' own"
         of_past = dataclasses.replace(self.settings, custom_sdpa=False, custom_cache=False, past_alone=True)
-        for settings in (self.settings, of_past) if make is not None else ():
+        for settings in (self.settings, of_past):
+            if make is None:
+                break
             try:
                 return self._cached(make(settings).eval())
             except ExportError as error:

@@ -59,7 +59,7 @@ class Reader:
         owner = self.processor if self.processor is not None else self._alone()
         self.image_processor = getattr(owner, "image_processor", None)
         self.feature_extractor = getattr(owner, "feature_extractor", None)
-        self.tokenizer = getattr(owner, "tokenizer", None)
+        self.tokenizer: Any = getattr(owner, "tokenizer", None)
         if self.tokenizer is None and (needs_tokenizer or reads_text(folder)):
             self.tokenizer = self._tokenizer()
 
