@@ -51,7 +51,7 @@ std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fu
   return fired;
 }
 
-void fuse_rms_norm(ir::Graph& graph) { fuse(graph, ops::fusions::rms_norm()); }
+void fuse_norms(ir::Graph& graph) { fuse(graph, ops::fusions::norms()); }
 void fuse_grouped_attention(ir::Graph& graph) { fuse(graph, ops::fusions::grouped_attention()); }
 
 }  // namespace modelport::passes

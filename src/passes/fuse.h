@@ -14,7 +14,7 @@ struct FusionTrace {
 /// Applies the rows, at each node the first that fits.
 std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fusion> rows);
 
-void fuse_rms_norm(ir::Graph& graph);
+void fuse_norms(ir::Graph& graph);
 void fuse_grouped_attention(ir::Graph& graph);
 
 }  // namespace modelport::passes

@@ -11,8 +11,8 @@ namespace modelport::passes {
 namespace {
 
 constexpr std::array kBefore{
-    Pass{"fuse_rms_norm", "a norm written by hand is one operator, and one kernel, in the target",
-         fuse_rms_norm},
+    Pass{"fuse_norms", "a norm written by hand is one operator, and one kernel, in the target",
+         fuse_norms},
     Pass{"fuse_grouped_attention", "attention repeats key heads itself, without copying them",
          fuse_grouped_attention},
 };

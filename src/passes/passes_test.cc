@@ -122,14 +122,51 @@ constexpr std::string_view kNorm =
     "  %6 = aten.mul.Tensor(self=@w, other=%5) : f32[a, 8]\n  return y = %6\n}\n";
 
 TEST_CASE("a norm by the root of the mean square, written by hand, is one operator") {
-  CHECK(after(fuse_rms_norm, std::string(kNorm)) ==
+  CHECK(after(fuse_norms, std::string(kNorm)) ==
         "  %1 = aten.rms_norm(input=%x, normalized_shape=[8], weight=@w, eps=1e-06) : f32[a, 8]\n");
 }
 
 TEST_CASE("a mean over another axis is no such norm") {
   std::string text(kNorm);
   text.replace(text.find("dim=[-1]"), 8, "dim=[0] ");
-  CHECK(after(fuse_rms_norm, text).find("rms_norm") == std::string::npos);
+  CHECK(after(fuse_norms, text).find("rms_norm") == std::string::npos);
+}
+
+/// As Cohere writes it: the mean is subtracted twice over.
+constexpr std::string_view kLayerNorm =
+    "graph g(%x: f32[a, 8])\n  where a in 1.. = 2\n  weights @w: f32[8], @b: f32[8]\n{\n"
+    "  %1 = aten.mean.dim(self=%x, dim=[-1], keepdim=true) : f32[a, 1]\n"
+    "  %2 = aten.sub.Tensor(self=%x, other=%1) : f32[a, 8]\n"
+    "  %3 = aten.pow.Tensor_Scalar(self=%2, exponent=2) : f32[a, 8]\n"
+    "  %4 = aten.mean.dim(self=%3, dim=[-1], keepdim=true) : f32[a, 1]\n"
+    "  %5 = aten.sub.Tensor(self=%x, other=%1) : f32[a, 8]\n"
+    "  %6 = aten.add.Tensor(self=%4, other=1e-05) : f32[a, 1]\n"
+    "  %7 = aten.rsqrt(self=%6) : f32[a, 1]\n"
+    "  %8 = aten.mul.Tensor(self=%5, other=%7) : f32[a, 8]\n"
+    "  %9 = aten.mul.Tensor(self=@w, other=%8) : f32[a, 8]\n"
+    "  %10 = aten.add.Tensor(self=%9, other=@b) : f32[a, 8]\n  return y = RESULT\n}\n";
+
+std::string layer_norm_until(std::string_view result) {
+  std::string text(kLayerNorm);
+  return text.replace(text.find("RESULT"), 6, result);
+}
+
+TEST_CASE("a norm by mean and deviation, written by hand, is one operator") {
+  CHECK(after(fuse_norms, layer_norm_until("%10")) ==
+        "  %1 = aten.layer_norm(input=%x, normalized_shape=[8], weight=@w, bias=@b, eps=1e-05) : "
+        "f32[a, 8]\n");
+  CHECK(after(fuse_norms, layer_norm_until("%9")) ==
+        "  %1 = aten.layer_norm(input=%x, normalized_shape=[8], weight=@w, eps=1e-05) : f32[a, "
+        "8]\n");
+  CHECK(after(fuse_norms, layer_norm_until("%8")) ==
+        "  %1 = aten.layer_norm(input=%x, normalized_shape=[8], eps=1e-05) : f32[a, 8]\n");
+}
+
+TEST_CASE("a deviation from the mean of something else is no such norm") {
+  std::string text = layer_norm_until("%10");
+  const std::string_view line = "%5 = aten.sub.Tensor(self=%x, other=%1)";
+  text.replace(text.find(line), line.size(), "%5 = aten.sub.Tensor(self=%x, other=%4)");
+  CHECK(after(fuse_norms, text).find("layer_norm") == std::string::npos);
 }
 
 TEST_CASE("attention repeats key heads itself") {
@@ -231,12 +268,12 @@ TEST_CASE("a norm written by hand is left alone where the number is added twice 
   const std::size_t at = text.find("other=1e-06");
   REQUIRE(at != std::string::npos);
   text.insert(at + std::string_view("other=1e-06").size(), ", alpha=2");
-  CHECK(after(fuse_rms_norm, text).find("rms_norm") == std::string::npos);
+  CHECK(after(fuse_norms, text).find("rms_norm") == std::string::npos);
 }
 
 TEST_CASE("a fusion says where it was applied") {
   ir::Graph graph = ir::parse_graph(std::string(kNorm));
-  const auto fired = fuse(graph, ops::fusions::rms_norm());
+  const auto fired = fuse(graph, ops::fusions::norms());
   REQUIRE(fired.size() == 1);
   CHECK(fired[0].name == "norm by the root mean square, times a weight");
 }

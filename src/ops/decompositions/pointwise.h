@@ -26,6 +26,7 @@ Value radians_to_degrees(Emitter& e);
 Value sign(Emitter& e);
 Value signbit(Emitter& e);
 Value sinc(Emitter& e);
+Value spherical_bessel_j0(Emitter& e);
 Value square(Emitter& e);
 
 // --- two

@@ -135,6 +135,13 @@ Value sinc(Emitter& e) {
   return t.done(t.where(t.is("eq", x, 0), 1.0, t.div(t.of("sin", x), x)));
 }
 
+Value spherical_bessel_j0(Emitter& e) {
+  Terms t(e);
+  const Value x = t.in("x");
+  const Value wave = t.where(t.is("eq", x, 0), 1.0, t.div(t.of("sin", x), x));
+  return t.done(t.where(t.is("eq", t.of("abs", x), kInfinity), 0.0, wave));
+}
+
 Value square(Emitter& e) {
   Terms t(e);
   const Value x = t.done(e.tensor("self"));

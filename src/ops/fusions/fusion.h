@@ -18,8 +18,8 @@ struct Fusion {
   std::vector<ir::NamedArg> (*args)(const Found& found, const ir::Node& replaced);
 };
 
-/// x * rsqrt(mean(x^2) + eps) * weight -> rms_norm
-std::span<const Fusion> rms_norm();
+/// x * rsqrt(mean(x^2) + eps) * weight -> rms_norm; the same of x - mean(x) -> layer_norm
+std::span<const Fusion> norms();
 /// Keys and values repeated for each group of query heads -> attention that repeats them itself
 std::span<const Fusion> grouped_attention();
 

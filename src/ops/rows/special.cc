@@ -11,6 +11,8 @@
 namespace modelport::ops {
 namespace {
 
+Results floating_x(Call& call) { return one(to_floating(call.dtype_of("x")), call.shape("x")); }
+
 constexpr std::array kSpecialOps{
     OpDef{.name = "aten.special_bessel_j0",
           .schema = "(Tensor self) -> Tensor",
@@ -71,6 +73,12 @@ constexpr std::array kSpecialOps{
           .infer = floating_self,
           .onnx = custom(onnx::ndtri),
           .executorch = refuse("the runtime has no inverse of the normal distribution"),
+          .samples = "f32[a, b]; i64[a]; bool[b]; f64[]"},
+    OpDef{.name = "aten.special_spherical_bessel_j0",
+          .schema = "(Tensor x) -> Tensor",
+          .infer = floating_x,
+          .onnx = decompose(parts::spherical_bessel_j0),
+          .executorch = decompose(parts::spherical_bessel_j0),
           .samples = "f32[a, b]; i64[a]; bool[b]; f64[]"},
 };
 static_assert(first_bad_row(kSpecialOps).empty(), "unsorted, duplicate or half-filled row");
