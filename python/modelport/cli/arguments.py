@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import problem
-from . import executorch_arguments, model_arguments, quantization_arguments
+from . import executorch_arguments, fleet_arguments, model_arguments, quantization_arguments
 from .console import say
 
 _MODEL = """modelport turns Hugging Face models into programs that other runtimes run.
@@ -106,10 +106,16 @@ def parser() -> argparse.ArgumentParser:
         targets.add_parser, "executorch", help="export to ExecuTorch", description=executorch_arguments.EXPORT
     )
     _export_executorch(program)
+    archive = _parser(targets.add_parser, "pt2", help="export to PyTorch's .pt2", description=fleet_arguments.PT2)
+    fleet_arguments.add_pt2(archive, _positive, _tolerance)
+    _runs(archive, "export_pt2", fleet_arguments.two_paths)
     _capture(_parser(commands.add_parser, "capture", help="show the graph of a model", description=_CAPTURE))
     _check(_parser(commands.add_parser, "check", help="compare an artifact with its model", description=_CHECK))
     _inspect(_parser(commands.add_parser, "inspect", help="show what an artifact has in it", description=_INSPECT))
     _diff(_parser(commands.add_parser, "diff", help="tell what differs between two artifacts", description=_DIFF))
+    fleet = _parser(commands.add_parser, "fleet", help="export many models", description=fleet_arguments.FLEET)
+    fleet_arguments.add_fleet(fleet, _positive, _size)
+    _runs(fleet, "export_fleet")
     _run(_parser(commands.add_parser, "run", help="generate text with an exported model, or ask it", description=_RUN))
     return top
 

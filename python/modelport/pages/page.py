@@ -22,6 +22,7 @@ _PARTS = Path(__file__).parent / "parts"
 _SCRIPTS = {
     "report": "elements rows model tree detail search overview weights check making report",
     "diff": "elements diff",
+    "fleet": "elements rows fleet",
 }
 
 

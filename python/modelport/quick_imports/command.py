@@ -70,6 +70,11 @@ def import_quickly() -> None:
         _forget_hidden()
 
 
+def is_quick() -> bool:
+    """Whether something was left out in this process."""
+    return _quick
+
+
 def start_over(console: Any) -> None:
     """Runs the command of this process from its beginning, with nothing left out; returns if nothing was."""
     if _quick:

@@ -1,0 +1,142 @@
+"""Which machine does which job: the largest first, as many at once as there is memory for.
+
+A machine that is lost gives its jobs back. A job that the system killed, which it does where memory ends, is tried once
+more with the machine to itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from .jobs import Job
+from .memory import estimate
+
+
+class PlaceLost(Exception):
+    """The machine is gone, and with it what it was doing."""
+
+
+class Place(Protocol):
+    """A machine."""
+
+    name: str
+    slots: int  # jobs at once
+    memory: int  # bytes for all of them
+
+    def perform(self, slot: int, job: Job) -> dict[str, Any]:
+        """The row of a job; raises PlaceLost."""
+
+    def close(self) -> None: ...
+
+
+@dataclasses.dataclass
+class _Waiting:
+    job: Job
+    bytes: int
+    alone: bool = False
+
+
+class Schedule:
+    """Jobs that wait and jobs that run, for one thread a slot."""
+
+    def __init__(self, jobs: Iterable[Job], done: Callable[[dict[str, Any]], None]):
+        rows = [_Waiting(job, estimate(job)) for job in jobs]
+        self._waiting = sorted(rows, key=lambda row: -row.bytes)  # stable: else in the order of the list
+        self._running: dict[str, list[_Waiting]] = {}
+        self._done = done
+        self._threads: list[threading.Thread] = []
+        self._changed = threading.Condition()
+        self._failure: BaseException | None = None
+        self._over = False
+
+    @property
+    def left(self) -> int:
+        with self._changed:
+            return len(self._waiting) + sum(map(len, self._running.values()))
+
+    def add(self, place: Place) -> None:
+        with self._changed:
+            self._running.setdefault(place.name, [])
+        for slot in range(place.slots):
+            thread = threading.Thread(target=self._work, args=(place, slot), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def wait(self, more: Callable[[], Iterable[Place]], seconds: float = 1.0) -> None:
+        """Until all is done; `more` gives machines that have come since. Without any, jobs that are left stay."""
+        while self.left:
+            for place in more():
+                self.add(place)
+            if not any(thread.is_alive() for thread in self._threads):
+                break
+            with self._changed:
+                if self._failure is not None:
+                    break
+                if self._waiting or any(self._running.values()):
+                    self._changed.wait(seconds)
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """No job is begun any more."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+
+    def unfinished(self) -> list[Job]:
+        return [row.job for row in self._waiting]
+
+    def _work(self, place: Place, slot: int) -> None:
+        try:
+            while (row := self._take(place)) is not None:
+                try:
+                    found = place.perform(slot, row.job)
+                except PlaceLost:
+                    self._give_back(place, row)
+                    return
+                self._finish(place, row, found)
+        except BaseException as error:  # of ours: the one who waits is to know
+            with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+
+    def _take(self, place: Place) -> _Waiting | None:
+        with self._changed:
+            while not self._over and (self._waiting or any(self._running.values())):
+                row = self._fitting(place)
+                if row is not None:
+                    self._waiting.remove(row)
+                    self._running[place.name].append(row)
+                    return row
+                self._changed.wait()
+            return None
+
+    def _fitting(self, place: Place) -> _Waiting | None:
+        """The first that there is memory for; what no memory is enough for runs alone."""
+        running = self._running[place.name]
+        if not running:
+            return next(iter(self._waiting), None)
+        if any(row.alone for row in running):
+            return None
+        free = place.memory - sum(row.bytes for row in running)
+        return next((row for row in self._waiting if row.bytes <= free and not row.alone), None)
+
+    def _finish(self, place: Place, row: _Waiting, found: dict[str, Any]) -> None:
+        again = found.pop("killed", False) and not row.alone
+        with self._changed:
+            self._running[place.name].remove(row)
+            if self._over:  # nobody waits for it any more
+                return
+            if again:
+                self._waiting.insert(0, _Waiting(row.job, row.bytes, alone=True))
+            else:
+                self._done(found | {"place": place.name})
+            self._changed.notify_all()
+
+    def _give_back(self, place: Place, row: _Waiting) -> None:
+        with self._changed:
+            self._running[place.name].remove(row)
+            self._waiting.insert(0, row)
+            self._changed.notify_all()
