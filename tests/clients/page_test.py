@@ -14,6 +14,7 @@ from chromium import Page, chromium_page
 from exported import export_one_graph, row_of
 
 from modelport.cli import main
+from modelport.fleet.summary import Summary, write_summary
 
 WIDTHS = {390: 844, 820: 1100, 1440: 900}
 PICTURES = os.environ.get("MODELPORT_PICTURES")  # a folder, to look at what is tested here
@@ -180,6 +181,28 @@ def test_the_page_of_a_difference_shows_counts_then_details_and_runs_nothing(pag
     page.run("document.querySelector('#ask').focus()")
     page.type("layers.2 mlp.weight")
     assert page.run("document.querySelectorAll('.plain li').length") == 1
+    assert page.run("window.hacked === undefined && document.images.length === 0")
+
+
+def test_the_page_of_a_fleet_shows_what_failed_first(page: Page, tmp_path: Path) -> None:
+    summary = Summary(3000, "/somewhere/out")
+    for i in range(3000):
+        made = {"name": f"model-{i:04}", "model": f"/models/{i}", "format": "onnx", "seconds": i / 1000, "place": ""}
+        bad = {"code": "E0203", "what": drawn_models.HOSTILE}
+        summary.add(made | ({"ok": False, "error": bad} if i % 100 == 7 else {"ok": True, "bytes": 10 * i}))
+    write_summary(summary, tmp_path / "index.html")
+    for width, height in WIDTHS.items():
+        page.size(width, height, dark=width == 820)
+        page.open(tmp_path / "index.html")
+        assert page.run("document.documentElement.scrollWidth") <= width
+        assert labels(page)[0] == "model-0007"
+        if PICTURES:
+            page.picture(Path(PICTURES) / f"{width}-fleet.png")
+    page.run("document.querySelector('#ask').focus()")
+    page.type("model-123 made")
+    assert labels(page) == [f"model-123{i}" for i in range(10)]
+    page.click(row("model-1234"))
+    assert "/models/1234" in page.run("document.querySelector('.detail').textContent")
     assert page.run("window.hacked === undefined && document.images.length === 0")
 
 

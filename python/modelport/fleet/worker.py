@@ -85,9 +85,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._said,
             start_new_session=True,  # what it starts ends with it
-            env=os.environ
-            | {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-            | (_PLAIN if self._plain else {}),
+            env={"OMP_NUM_THREADS": "1"} | os.environ | (_PLAIN if self._plain else {}),
         )
         self._jobs = 0
 
