@@ -37,6 +37,7 @@ class Captured:
         self.left: list[Any] = []  # what the run of the example left in the model besides its buffers
         self.attempts: list[Attempt] = []  # in their order, those at other sizes after the first
         self.origin: dict[str, str] = {}  # how the model was made of its folder, for a check that makes it again
+        self.example = ""  # who made the example inputs, where it was not the caller
         self._state: dict[str, torch.Tensor] = {}  # buffers, as the last run left them
 
     def __str__(self) -> str:
@@ -118,7 +119,7 @@ class Captured:
     def report(self) -> str:
         """Dimensions with their ranges, what the model pinned, guards and assumptions, each with the model's line; and
         which captures were tried, why, and what became of them."""
-        return text_of(self)
+        return "\n".join(filter(None, (text_of(self), self.example)))
 
     def report_html(self, path: str | os.PathLike[str], *, title: str = "") -> None:
         """Writes the same, and the graph by module down to its operators, as a page to look at: one file."""

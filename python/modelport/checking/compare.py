@@ -23,7 +23,7 @@ from ..hub.folder import checkpoint_folder
 from ..hub.name import hub_name
 from ..running.program_folder import find_generating_program
 from ..values.tolerance import Tolerance
-from ..weights.loading import load_model, read_preprocessor
+from ..weights.loading import load_model
 from .eager import Values, values_of
 from .quality import QualityAsked, QualityReport, compare_quality
 from .report import CheckReport, Row, Skipped, amount
@@ -63,8 +63,7 @@ def check(
     with _as_file(artifact) as (path, program):
         found: Any = Artifact(path, nodes=True) if find_program(path) is None else ProgramFile(path)
         model, folder = _model(found, model)
-        made = None if folder is None or inputs is not None else read_preprocessor(folder)
-        asked = Request(found, model, inputs, atol, program, made, name_first)
+        asked = Request(found, model, inputs, atol, program, folder, name_first)
         with _in_type_of(found, model):
             return compare(asked, str(path) if program is None else "the program")
 
@@ -76,13 +75,12 @@ def _has_a_past(inputs: Any) -> bool:
 
 
 def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, atol: float | None) -> CheckReport:
-    from ..inputs import example_inputs
     from ..running import load
     from .generation import compare_generation, prompts_for
 
     model, source = _model(part, model)
     if inputs is None:
-        made = example_inputs(model, preprocessor=source and read_preprocessor(source))
+        made = _example(model, source)
         prompts = [(size, dict(given) | _of_prompts(folder, given)) for size, given in prompts_for(model, made)]
     else:
         several = isinstance(inputs, Sequence)
@@ -91,14 +89,13 @@ def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, ato
 
 
 def _check_program(program: Path, model: Any, inputs: Any, atol: float | None) -> CheckReport:
-    from ..inputs import example_inputs
     from .program_generation import check_program
 
     file: Any = ProgramFile(program, next(iter(read_program(program)["methods"])))
     model, source = _model(file, model)
     prompts = None
     if inputs is None:
-        inputs = example_inputs(model, preprocessor=source and read_preprocessor(source))
+        inputs = _example(model, source)
     else:
         several = isinstance(inputs, Sequence)
         prompts = [(f"inputs {i}", given) for i, given in enumerate(inputs if several else [inputs])]
@@ -121,7 +118,7 @@ class Request:
     inputs: Any = None
     atol: float | None = None
     program: Any = None  # the OnnxProgram that the artifact was saved from, where there is one
-    preprocessor: dict[str, Any] | None = None
+    folder: str | None = None  # of the model's checkpoint, where there is one
     name_first: bool = True
 
 
@@ -139,6 +136,13 @@ def compare(asked: Request, name: str) -> CheckReport:
 
             report.first = first_difference(asked.artifact, runner, model, _as_model_takes(model, given), tolerance)
     return report
+
+
+def _example(model: Any, folder: str | None) -> dict[str, Any]:
+    from ..inputs import example_inputs
+    from ..inputs.of_folder import example_for
+
+    return example_inputs(model) if folder is None else example_for(Path(folder), model).inputs
 
 
 def _runner(asked: Request) -> Runner:
@@ -207,14 +211,14 @@ def _in_type_of(artifact: Artifact, model: Any) -> AbstractContextManager[None]:
 
 def _inputs(runner: Runner, asked: Request, report: CheckReport) -> Iterator[tuple[str, dict[str, Any]]]:
     """Sets of inputs with a word for each; those given, and further sizes where rules can make them."""
-    from ..inputs import example_inputs, further_sizes
+    from ..inputs import further_sizes
 
     inputs, model = asked.inputs, asked.model
     if isinstance(inputs, Sequence):
         yield from ((f"inputs {i}", dict(given)) for i, given in enumerate(inputs))
         return
     if inputs is None:
-        inputs = example_inputs(model, preprocessor=asked.preprocessor)
+        inputs = _example(model, asked.folder)
         runner.drop_unknown(inputs)
     yield _SIZES[0], inputs
     try:

@@ -55,6 +55,7 @@ def _tell(args: Any, console: Console, loading: Any, captured: Any) -> None:
         ],
         "outputs": captured.output_names,
         "weights": {"count": count, "bytes": total},
+        "example": captured.example,
         "guards": captured.guards,
         "assumptions": captured.assumptions,
         "file": args.out,

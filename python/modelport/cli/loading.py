@@ -12,13 +12,14 @@ from ..base.errors import ExportError, problem
 from ..exporters.onnx import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
 from ..hub.folder import origin_of
-from ..inputs import example_inputs, model_class
+from ..inputs import model_class
 from ..inputs.given import check_names, read_inputs
+from ..inputs.of_folder import example_for
 from ..lazy.entry import capture
 from ..lazy.folder import open_model
 from ..weights import lazy_weights
 from ..weights.checkpoint import Checkpoint, read_config
-from ..weights.loading import load_model, quiet_transformers, read_preprocessor
+from ..weights.loading import load_model, quiet_transformers
 from ..weights.remote_code import code_files, refuse_code
 
 
@@ -33,6 +34,7 @@ class Loading:
         # Code that lies in the folder runs only where the user said so.
         self.remote = bool(args.trust_remote_code and self.written.get("auto_map"))
         self._model: Any = None
+        self.told = ""  # who made the example
         if not self.remote:
             self.cls = self._class()
             self.config = self._config()
@@ -49,7 +51,7 @@ class Loading:
             captured = capture(self.folder, self.inputs, model_class=self.cls, dtype=self.dtype, **options)
         except ExportError as error:
             raise self._of_another_class(error) from error.__cause__
-        captured.origin = self.origin()
+        captured.origin, captured.example = self.origin(), self.told
         return captured
 
     def _capture_remote(self, options: dict[str, Any]) -> Any:
@@ -59,7 +61,9 @@ class Loading:
             self._model = model
         else:
             cast_leaf_tensors(self.inputs, dtype=self.dtype, device=torch.device("cpu"))
-        return capture(model, self.inputs, dtype=self.dtype, **options)
+        captured = capture(model, self.inputs, dtype=self.dtype, **options)
+        captured.example = self.told
+        return captured
 
     def model_class(self) -> Any:
         return type(self.model()) if self.remote else self.cls
@@ -122,11 +126,13 @@ class Loading:
         if args.inputs is not None:
             given = read_inputs(args.inputs)
             check_names(given, model_or_class, args.inputs)
+            self.told = f"the example is that of {args.inputs}"
             return given
         settings = {"batch": args.batch, "sequence": args.sequence, "task": args.task}
         settings["image_size"] = getattr(args, "image_size", None)
-        with quiet_transformers():
-            return example_inputs(model_or_class, config, preprocessor=read_preprocessor(self.folder), **settings)
+        found = example_for(self.folder, model_or_class, config, trust=args.trust_remote_code, **settings)
+        self.told = f"the example was {found.told}"
+        return found.inputs
 
     def _class(self) -> Any:
         import transformers

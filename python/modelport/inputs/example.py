@@ -43,7 +43,7 @@ def example_inputs(
     A class needs its config; a config alone will do where it names its architecture or `task` does. The model runs only
     where names and numbers leave a choice, such as the number of tokens that stand for an image. With `image_size`
     images are squares of that side."""
-    subject = _subject(model_or_class, config, preprocessor, task)
+    subject = subject_of(model_or_class, config, task, preprocessor)
     subject.image_size = image_size
     lacking = rules.without_rule(subject)
     if lacking:
@@ -67,7 +67,7 @@ def further_sizes(inputs: dict[str, Any], model: Any) -> list[ExampleInputs]:
     An axis that the model itself fixes keeps its size. Inputs may be made by hand if rules make the same names."""
     if not isinstance(inputs, ExampleInputs):
         inputs = _recognised(inputs, model)
-    subject = _subject(model, getattr(model, "config", None) or inputs.subject.config, None, None)
+    subject = subject_of(model, getattr(model, "config", None) or inputs.subject.config, None)
     subject.facts = inputs.subject.facts
     first, plan = inputs.sizes, inputs.plan
     longer = replace(
@@ -105,7 +105,10 @@ def _named(inputs: dict[str, Any], names: set[str]) -> dict[str, Any]:
     return {name: value for name, value in inputs.items() if name in names}
 
 
-def _subject(model_or_class: Any, config: Any, preprocessor: dict[str, Any] | None, task: str | None) -> Subject:
+def subject_of(
+    model_or_class: Any, config: Any, task: str | None, preprocessor: dict[str, Any] | None = None
+) -> Subject:
+    """The model, class or configuration that inputs are for."""
     from transformers import PreTrainedConfig
 
     if isinstance(model_or_class, PreTrainedConfig):

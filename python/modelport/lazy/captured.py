@@ -74,7 +74,7 @@ class LazyCaptured(Captured):
         return self._plain.assumptions
 
     def report(self) -> str:
-        return self._plain.report()
+        return "\n".join(filter(None, (self._plain.report(), self.example)))
 
 
 class CheckpointCaptured(LazyCaptured):

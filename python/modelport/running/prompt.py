@@ -117,7 +117,9 @@ class Reader:
             given["text"] = text
         try:
             process: Any = self.processor or self.image_processor or self.feature_extractor
-            made = dict(process(**given))
+            # What reads sounds alone calls them otherwise from class to class, but takes them first.
+            first = [given.pop("audio")] if process is self.feature_extractor else []
+            made = dict(process(*first, **given))
         except Exception as error:  # processors are programs of their own
             raise self._not_taken("processor", error, "see which pictures or sounds the model takes") from error
         if text is not None and "input_ids" not in made:
