@@ -134,6 +134,18 @@ def test_shards_are_those_that_the_index_names() -> None:
     assert files.weights([*known, files.SINGLE], None) == [files.SINGLE]
 
 
+def test_modules_of_sentence_transformers_are_fetched_with_their_weights() -> None:
+    known = [
+        files.MODULES,
+        "config.json",
+        "1_Pooling/config.json",
+        "2_Dense/model.safetensors",
+        "2_Dense/pytorch_model.bin",
+    ]
+    assert files.settings([*known, "onnx/config.json", "1_Pooling/x/config.json"], code=False) == known[:-1]
+    assert files.settings(known[1:], code=False) == ["config.json"]
+
+
 def test_a_private_model_is_read_with_the_usual_token(
     hub: LocalHub, bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

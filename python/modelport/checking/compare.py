@@ -22,6 +22,8 @@ from ..base.printable import shell_quote
 from ..hub.folder import checkpoint_folder
 from ..hub.name import hub_name
 from ..running.program_folder import find_generating_program
+from ..sentences.folder import load_sentences
+from ..sentences.modules import SentenceModel
 from ..values.tolerance import Tolerance
 from ..weights.loading import load_model
 from .eager import Values, values_of
@@ -183,7 +185,10 @@ def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
             "modelport.check(path, model)",
         )
     dtype = FLOATS.get(artifact.note("dtype") or "")
-    return load_model(folder, artifact.note("model_class"), dtype), os.fspath(folder)
+    made_of = artifact.note("model_class")
+    if made_of == SentenceModel.__name__:
+        return load_sentences(Path(folder), dtype=dtype), os.fspath(folder)
+    return load_model(folder, made_of, dtype), os.fspath(folder)
 
 
 def _named(model: str | os.PathLike[str]) -> str | os.PathLike[str]:

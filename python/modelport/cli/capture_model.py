@@ -19,11 +19,11 @@ def run(args: Any, console: Console) -> bool:
         with console.stage("import"):
             if not args.trust_remote_code:  # which may use whatever it likes
                 import_quickly()
-            from .loading import Loading
+            from .sentence_loading import loading_for
 
             if args.trust_remote_code:
                 note_code(console, folder)
-            loading = Loading(args, folder)
+            loading = loading_for(args, folder)
         with console.stage("capture"):
             captured = loading.capture()
         if args.out is not None:

@@ -98,7 +98,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
             import_quickly()
         from ..runtimes.executorch import runtime
         from ..runtimes.executorch_compilers import tools_for
-        from .loading import Loading
+        from .sentence_loading import loading_for
 
         if config.compiled_by_others:
             tools_for(str(config.recipe))
@@ -107,7 +107,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         if args.trust_remote_code:
             note_code(console, folder)
         _take_type_of_backend(args, console, config, folder)
-        loading = Loading(args, folder)
+        loading = loading_for(args, folder)
     return loading, config
 
 

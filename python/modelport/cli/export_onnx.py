@@ -82,14 +82,14 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         from ..exporters.configs import OnnxConfig
         from ..exporters.onnx import checked_opset
         from ..runtimes.onnxruntime import needs_onnxruntime
-        from .loading import Loading
+        from .sentence_loading import loading_for
 
         opset = checked_opset(args.opset)
         if not args.no_check:
             needs_onnxruntime()
         if args.trust_remote_code:
             note_code(console, folder)
-        loading = Loading(args, folder)
+        loading = loading_for(args, folder)
         if args.client:
             from ..contracts import refuse_unknown
 

@@ -10,6 +10,7 @@ from ..base.errors import ExportError, problem
 # the class is looked up, in this order.
 _TASKS: dict[str, tuple[str, ...]] = {
     "feature-extraction": ("",),
+    "sentence-similarity": ("",),
     "text-generation": ("CAUSAL_LM", "MULTIMODAL_LM"),
     "text2text-generation": ("SEQ_TO_SEQ_CAUSAL_LM",),
     "summarization": ("SEQ_TO_SEQ_CAUSAL_LM",),

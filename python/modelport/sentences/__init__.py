@@ -1,0 +1,1 @@
+"""Folders of sentence-transformers: a transformer, and what makes one embedding of its tokens."""
