@@ -170,7 +170,7 @@ Parts by_parts(Lower& l, Attention a) {
 
 Values attention(Lower& l) {
   const Dtype own = l.result().dtype;
-  const Dtype wide = working_dtype(own);
+  const Dtype wide = sum_dtype(own);
   const Attention a = read(l, wide);
   if (fits_operator(l, a)) return {l.cast(by_operator(l, a, wide), own)};
   return {l.cast(l.reshape(by_parts(l, a).output, l.result().shape), own)};

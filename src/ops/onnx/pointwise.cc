@@ -27,6 +27,7 @@ Value c_remainder(Lower& l, Value a, Value b) {
 bool is_whole(Dtype dtype) { return is_integral(dtype) || dtype == Dtype::boolean; }
 
 Dtype working_dtype(Dtype dtype) { return kernel_dtype("Add", dtype); }
+Dtype sum_dtype(Dtype dtype) { return dtype == Dtype::f16 ? Dtype::f32 : working_dtype(dtype); }
 
 Value power_of(Lower& l, Value x, std::int64_t exponent) {
   if (exponent == 1) return x;

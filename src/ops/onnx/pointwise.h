@@ -15,6 +15,9 @@ bool is_whole(Dtype dtype);
 /// f32 for types that onnxruntime has no arithmetic in; for cells of several nodes, so that they
 /// cast once.
 Dtype working_dtype(Dtype dtype);
+/// f32 for halves: where torch computes in between in f32 whatever the type is, and numbers of f16
+/// would become infinite.
+Dtype sum_dtype(Dtype dtype);
 /// x * x, or for other small whole exponents as many products as it takes.
 Value power_of(Lower& l, Value x, std::int64_t exponent);
 /// c[0] + c[1] x + c[2] x^2 ...

@@ -68,7 +68,7 @@ Spread spread(Lower& l, Value x, const std::vector<std::int64_t>& axes, bool kee
 
 Values spread_cell(Lower& l, bool root, bool with_mean) {
   const Dtype own = l.dtype(l.in("self"));
-  const Value x = l.in("self", working_dtype(own));
+  const Value x = l.in("self", sum_dtype(own));
   const auto axes = reduced_axes(l);
   const bool keepdim = keeps_axes(l);
   const Spread found = spread(l, x, axes, keepdim);
