@@ -28,6 +28,7 @@ _HOMES = {
     "exporters.onnx": ("OnnxExporter", "OnnxProgram"),
     "exporters.patches": ("apply_patches", "register_patch"),
     "exporters.prepare": ("get_leaf_tensors", "prepare_for_export"),
+    "exporters.quantizers": ("OnnxRuntimeDynamicConfig", "OnnxRuntimeQuantizer", "OnnxRuntimeStaticConfig"),
     "exporters.preparers": ("precompute_export_inputs", "register_export_input_preparer"),
     "pages.differences": ("diff",),
     "observing": ("InputCandidate", "InputObserver", "InputObserverInfo"),

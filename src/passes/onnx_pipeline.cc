@@ -56,8 +56,10 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionCo
   }
   ir::Graph lowered = lower_to(OnnxTarget{.opset = settings.opset, .for_onnxruntime = own}, source);
   if (settings.quantization) {
+    WeightQuantization how = *settings.quantization;
+    how.own_gather = settings.operators == Operators::onnxruntime;
     share_common(lowered);
-    quantize_weights(lowered, *settings.quantization, context);
+    (how.inputs == InputCodes::none ? quantize_weights : quantize_products)(lowered, how, context);
     drop_unused(lowered);
   }
   if (settings.keep_weights) use_gemm_for_all_weights(lowered);

@@ -67,6 +67,14 @@ ir::ValueId Rebuild::ints(const std::vector<std::int64_t>& numbers) {
       {Dtype::i64, {count}}, {});
 }
 
+ir::ValueId Rebuild::number(double number, Dtype dtype) {
+  const ir::Arg value =
+      is_floating(dtype) ? ir::Arg{number} : ir::Arg{shape::Int(static_cast<std::int64_t>(number))};
+  return emit("onnx.Constant", {},
+              {{"dtype", {dtype}}, {"shape", {ir::ArgList{}}}, {"values", {ir::ArgList{value}}}},
+              {dtype, {}}, {});
+}
+
 ir::Graph Rebuild::finish() && {
   for (const ir::Output& output : source_.outputs)
     graph_.outputs.push_back({output.name, translated(output.value)});

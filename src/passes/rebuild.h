@@ -23,6 +23,8 @@ class Rebuild {
   ir::ValueId emit(std::string op, const std::vector<ir::ValueId>& inputs,
                    std::vector<ir::NamedArg> attributes, ir::TensorType type, ir::PlaceId place);
   ir::ValueId ints(const std::vector<std::int64_t>& numbers);
+  /// A constant without axes.
+  ir::ValueId number(double number, Dtype dtype);
   void replace(ir::ValueId old, ir::ValueId by) { value_of_[old.index] = by; }
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
   ir::Arg translated(const ir::Arg& arg) const;

@@ -11,8 +11,8 @@ export const unpacked = ({ Tensor }, inputs) =>
   );
 const packed = ({ dims, data }) => ({ dims, data: Array.from(data, Number) });
 
-const generate = (Auto) => async (transformers, name, inputs, options) => {
-  const model = await transformers[Auto].from_pretrained(name);
+const generate = (Auto) => async (transformers, name, inputs, { dtype, ...options }) => {
+  const model = await transformers[Auto].from_pretrained(name, dtype ? { dtype } : {});
   const tokens = await model.generate({ ...unpacked(transformers, inputs), do_sample: false, ...options });
   return { tokens: packed(tokens) };
 };
@@ -32,10 +32,16 @@ export const tasks = {
   'image-classification': forward('AutoModelForImageClassification'),
 
   // From words to words, through the tokenizer.
-  'generated text': async ({ pipeline }, name, { text }, options) => {
-    const generator = await pipeline('text-generation', name);
+  'generated text': async ({ pipeline }, name, { text }, { dtype, ...options }) => {
+    const generator = await pipeline('text-generation', name, dtype ? { dtype } : {});
     const [{ generated_text }] = await generator(text, { do_sample: false, ...options });
     return { text: generated_text };
+  },
+  'texts by type': async (transformers, name, { text, types }, options) => {
+    const texts = {};
+    for (const dtype of types)
+      texts[dtype] = (await tasks['generated text'](transformers, name, { text }, { dtype, ...options })).text;
+    return { texts };
   },
   'features of text': async ({ pipeline }, name, { text }) => {
     const extractor = await pipeline('feature-extraction', name);

@@ -14,6 +14,7 @@ from ..base.errors import problem
 from ..base.json_text import parse_json
 from ..base.printable import shell_quote
 from .limits import Limits
+from .variants import SUFFIXES, of_type
 
 further_outputs = _artifact.further_outputs
 
@@ -22,13 +23,25 @@ FEATURES = ("vision_encoder", "video_encoder", "audio_encoder", "speech_encoder"
 ENCODER, EMBEDDING = "encoder_model", "embed_tokens"
 # What a reader takes for parts of the model of a folder. They do not outlive it: with another model they would be taken
 # for parts of that. Models by their names without .onnx, and what clients read of them.
-PARTS = (*DECODERS, *FEATURES, ENCODER, EMBEDDING, "genai_config.json", "audio_processor_config.json")
+_GRAPHS = (*DECODERS, *FEATURES, ENCODER, EMBEDDING)
+PARTS = (
+    *(f"{graph}{suffix}" for graph in _GRAPHS for suffix in SUFFIXES.values()),
+    "genai_config.json",
+    "audio_processor_config.json",
+)
 EXPORT_AGAIN = "export it again: modelport export onnx MODEL OUT"
 _FRESH = re.compile("-[0-9a-f]{8}$")  # of weights while the files of a model are replaced
 
 
-def find_models(path: str | os.PathLike[str]) -> list[Path]:
-    """The `.onnx` files that a path stands for: itself, or those of a folder or of its `onnx` folder."""
+def find_models(path: str | os.PathLike[str], dtype: str | None = None) -> list[Path]:
+    """The `.onnx` files that a path stands for: itself, or those of a folder or of its `onnx` folder. Of a model in
+    several types, the files of the one that is asked for."""
+    found = find_all_models(path)
+    return found if Path(path).is_file() else of_type(found, dtype, Path(path))
+
+
+def find_all_models(path: str | os.PathLike[str]) -> list[Path]:
+    """The same, of all types."""
     path = Path(path)
     if path.exists() and _artifact.is_half_replaced(os.fspath(path)):
         raise problem("E0103", f"{path}: an export into this folder was killed, or is not done", EXPORT_AGAIN)
@@ -56,9 +69,9 @@ def generates(path: str | os.PathLike[str]) -> bool:
     return said or ((Path(path) / "config.json").exists() and any(part.takes_a_past for part in parts))
 
 
-def find_model(path: str | os.PathLike[str]) -> Path:
+def find_model(path: str | os.PathLike[str], dtype: str | None = None) -> Path:
     """The one `.onnx` file of a path."""
-    found = find_models(path)
+    found = find_models(path, dtype)
     if len(found) > 1 and found[0].name != "model.onnx":
         names = ", ".join(file.name for file in found)
         raise problem("E0103", f"{path} has several models: {names}", "name the file")

@@ -37,12 +37,32 @@ ops::fusions::KnownNumbers known_numbers(const Program& program) {
   return known;
 }
 
+passes::InputCodes inputs_of(const std::string& form) {
+  if (form == "dynamic") return passes::InputCodes::per_call;
+  if (form == "static") return passes::InputCodes::fixed;
+  return form == "measured" ? passes::InputCodes::measured : passes::InputCodes::none;
+}
+
 passes::WeightQuantization quantization_of(const py::dict& given) {
+  std::vector<passes::Range> ranges;
+  if (given.contains("ranges") && !given["ranges"].is_none())
+    for (const auto& [low, high] :
+         py::cast<std::vector<std::pair<double, double>>>(given["ranges"]))
+      ranges.push_back({low, high});
+  std::map<std::string, passes::StoredCodes> stored;
+  if (given.contains("stored"))
+    for (const auto& [name, form] :
+         py::cast<std::map<std::string, std::tuple<int, std::int64_t, bool>>>(given["stored"]))
+      stored[name] = {std::get<0>(form), std::get<1>(form), std::get<2>(form)};
   return {.bits = py::cast<int>(given["bits"]),
           .block = py::cast<std::int64_t>(given["block_size"]),
           .zero_points = !py::cast<bool>(given["symmetric"]),
           .search = py::cast<std::string>(given["method"]) == "search",
-          .accuracy_level = py::cast<int>(given["accuracy_level"])};
+          .accuracy_level = py::cast<int>(given["accuracy_level"]),
+          .inputs = inputs_of(py::cast<std::string>(given["form"])),
+          .ranges = std::move(ranges),
+          .stored = std::move(stored),
+          .only_stored = given.contains("only_stored") && py::cast<bool>(given["only_stored"])};
 }
 
 using Names = std::map<std::string, std::string>;
@@ -168,7 +188,8 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
 py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dict& given,
                 const py::dict& places, const py::dict& made) {
   const onnx::OnnxOptions options = options_of(lowered, given);
-  const weights::WeightStore store = store_of(*lowered.program, sources_of(places, made));
+  const weights::WeightStore store =
+      store_of(*lowered.program, lowered.graph, sources_of(places, made));
   onnx::OnnxWritten written;
   {
     const py::gil_scoped_release no_gil;
@@ -187,7 +208,8 @@ py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dic
 
 py::bytes bytes_of(const OnnxGraph& lowered, const py::dict& given, const py::dict& places,
                    const py::dict& made) {
-  const weights::WeightStore store = store_of(*lowered.program, sources_of(places, made));
+  const weights::WeightStore store =
+      store_of(*lowered.program, lowered.graph, sources_of(places, made));
   return onnx::onnx_bytes(
       {.graph = lowered.graph, .weights = store, .options = options_of(lowered, given)});
 }

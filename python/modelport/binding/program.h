@@ -66,5 +66,8 @@ WeightSources sources_of(const py::dict& files, const py::dict& made);
 /// The weights of a program as writers take them: mapped from files, made when they are written, or
 /// in the memory of their tensors.
 weights::WeightStore store_of(const Program& program, const WeightSources& sources = {});
+/// And those that a lowering put in the place of others: they are made, too.
+weights::WeightStore store_of(const Program& program, const ir::Graph& lowered,
+                              const WeightSources& sources);
 
 }  // namespace modelport::binding

@@ -24,6 +24,16 @@ weights::Contents contents_of(const at::Tensor& tensor) {
   return {{bytes, dense->nbytes()}, dense};
 }
 
+void make(weights::Weight& weight, const WeightSources::Made& from) {
+  weight.read = [from, name = weight.name] {
+    const py::gil_scoped_acquire gil;  // writers run without it
+    const auto tensor = py::cast<at::Tensor>((*from.make)());
+    if (tensor.scalar_type() != from.dtype)
+      throw InternalError("weight " + name + " was made in another type than it should have");
+    return contents_of(tensor);
+  };
+}
+
 void map(weights::Weight& weight, const WeightSources::Place& place, OpenFiles& open) {
   std::shared_ptr<const MappedFile>& file = open[place.file];
   if (!file) file = std::make_shared<const MappedFile>(MappedFile::open(place.file));
@@ -65,13 +75,7 @@ weights::WeightStore store_of(const Program& program, const WeightSources& sourc
       store.add_borrowed(std::move(weight));
     } else if (const auto made = sources.made.find(name); made != sources.made.end()) {
       weights::Weight weight = described(name, made->second.dtype, tensor);
-      weight.read = [source = made->second, name] {
-        const py::gil_scoped_acquire gil;  // writers run without it
-        const auto tensor = py::cast<at::Tensor>((*source.make)());
-        if (tensor.scalar_type() != source.dtype)
-          throw InternalError("weight " + name + " was made in another type than it should have");
-        return contents_of(tensor);
-      };
+      make(weight, made->second);
       store.add_borrowed(std::move(weight));
     } else {
       weights::Weight weight = described(name, tensor.scalar_type(), tensor);
@@ -80,6 +84,21 @@ weights::WeightStore store_of(const Program& program, const WeightSources& sourc
       weight.keep_alive = std::move(contents.keep_alive);
       store.add_borrowed(std::move(weight));
     }
+  }
+  return store;
+}
+
+weights::WeightStore store_of(const Program& program, const ir::Graph& lowered,
+                              const WeightSources& sources) {
+  weights::WeightStore store = store_of(program, sources);
+  for (const ir::ValueId id : lowered.weights) {
+    const ir::Value& value = lowered.value(id);
+    const auto made = sources.made.find(value.name);
+    if (store.find(value.name) != nullptr || made == sources.made.end()) continue;
+    weights::Weight weight{.name = value.name, .dtype = capture::from_torch(made->second.dtype)};
+    for (const shape::Int& size : value.tensor().shape) weight.shape.push_back(*size.constant());
+    make(weight, made->second);
+    store.add_borrowed(std::move(weight));
   }
   return store;
 }

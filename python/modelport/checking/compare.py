@@ -21,13 +21,13 @@ from ..base.errors import ExportError, problem
 from ..base.printable import shell_quote
 from ..hub.folder import checkpoint_folder
 from ..hub.name import hub_name
+from ..lazy.folder import model_with_values
 from ..running.program_folder import find_generating_program
 from ..sentences.folder import load_sentences
 from ..sentences.modules import SentenceModel
 from ..values.tolerance import Tolerance
-from ..weights.loading import load_model
 from .eager import Values, values_of
-from .quality import QualityAsked, QualityReport, compare_quality
+from .quality import MIN_COSINE, QualityAsked, QualityReport, compare_quality
 from .report import CheckReport, Row, Skipped, amount
 from .runner import Runner
 from .tolerance import row_of
@@ -43,6 +43,7 @@ def check(
     atol: float | None = None,
     name_first: bool = True,
     quality: QualityAsked | None = None,
+    dtype: str | None = None,
 ) -> CheckReport | QualityReport:
     """Compares an artifact (a file, the folder of an export, or what an exporter gave) with its model.
 
@@ -50,6 +51,7 @@ def check(
     folder that the artifact says it came from.
     `inputs` are those of the model, one set or several; without any they are made by rule, at four sizes. `atol` is
     the tolerance (docs/cli.md); `name_first` looks for the first value of the graph that differs where outputs do.
+    `dtype` says which files are meant in a folder that has the model in several types.
 
     A folder that generates is compared by what it generates; `inputs` are then those of `generate`. Where its weights
     are in few bits, the report says how much that costs: perplexity, best guesses, logits (`quality`)."""
@@ -58,14 +60,18 @@ def check(
     if generating is not None and not _has_a_past(inputs):
         return _check_program(generating, model, inputs, atol)
     if is_path and find_program(artifact) is None and generates(artifact) and not _has_a_past(inputs):
-        part = Artifact(find_models(artifact)[0])
+        part = Artifact(find_models(artifact, dtype)[0])
         if part.note("quantization") and inputs is None:
-            return compare_quality(Path(artifact), _model(part, model)[0], str(artifact), quality)
-        return _check_generation(Path(artifact), part, model, inputs, atol)
-    with _as_file(artifact) as (path, program):
+            reference = _model(part, model, torch.float32)[0]
+            return compare_quality(Path(artifact), reference, str(artifact), quality, dtype)
+        return _check_generation(Path(artifact), part, model, inputs, atol, dtype)
+    with _as_file(artifact, dtype) as (path, program):
         found: Any = Artifact(path, nodes=True) if find_program(path) is None else ProgramFile(path)
         model, folder = _model(found, model)
-        asked = Request(found, model, inputs, atol, program, folder, name_first)
+        floor = None
+        if found.note("quantization"):
+            floor = MIN_COSINE if quality is None or quality.min_cosine is None else quality.min_cosine
+        asked = Request(found, model, inputs, atol, program, folder, name_first, floor)
         with _in_type_of(found, model):
             return compare(asked, str(path) if program is None else "the program")
 
@@ -76,7 +82,9 @@ def _has_a_past(inputs: Any) -> bool:
     return any(name in given for given in several for name in ALL_CACHE_NAMES)
 
 
-def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, atol: float | None) -> CheckReport:
+def _check_generation(
+    folder: Path, part: Artifact, model: Any, inputs: Any, atol: float | None, dtype: str | None
+) -> CheckReport:
     from ..running import load
     from .generation import compare_generation, prompts_for
 
@@ -87,7 +95,7 @@ def _check_generation(folder: Path, part: Artifact, model: Any, inputs: Any, ato
     else:
         several = isinstance(inputs, Sequence)
         prompts = [(f"inputs {i}", given) for i, given in enumerate(inputs if several else [inputs])]
-    return compare_generation(load(folder), model, prompts, atol, str(folder))
+    return compare_generation(load(folder, dtype=dtype), model, prompts, atol, str(folder))
 
 
 def _check_program(program: Path, model: Any, inputs: Any, atol: float | None) -> CheckReport:
@@ -122,6 +130,7 @@ class Request:
     program: Any = None  # the OnnxProgram that the artifact was saved from, where there is one
     folder: str | None = None  # of the model's checkpoint, where there is one
     name_first: bool = True
+    min_cosine: float | None = None  # of weights in few bits
 
 
 def compare(asked: Request, name: str) -> CheckReport:
@@ -130,10 +139,16 @@ def compare(asked: Request, name: str) -> CheckReport:
     model = asked.model
     dtypes = {p.dtype for p in model.parameters()} if isinstance(model, torch.nn.Module) else set()
     tolerance = Tolerance.of(dtypes, asked.atol)
-    report = CheckReport(name, tolerance.atol)
+    report = CheckReport(name, tolerance.atol, asked.min_cosine)
     for size, given in _inputs(runner, asked, report):
-        failed = _compare(Comparison(runner, model, tolerance, size), given, report)
-        if failed and asked.name_first and report.first is None and isinstance(asked.artifact, Artifact):
+        failed = _compare(Comparison(runner, model, tolerance, size, asked.min_cosine), given, report)
+        if (
+            failed
+            and asked.name_first
+            and asked.min_cosine is None
+            and report.first is None
+            and isinstance(asked.artifact, Artifact)
+        ):
             from .first_difference import first_difference
 
             report.first = first_difference(asked.artifact, runner, model, _as_model_takes(model, given), tolerance)
@@ -156,9 +171,9 @@ def _runner(asked: Request) -> Runner:
 
 
 @contextmanager
-def _as_file(artifact: Any) -> Iterator[tuple[Path, Any]]:
+def _as_file(artifact: Any, dtype: str | None) -> Iterator[tuple[Path, Any]]:
     if isinstance(artifact, str | os.PathLike):
-        yield find_program(artifact) or find_model(artifact), None
+        yield find_program(artifact) or find_model(artifact, dtype), None
     elif hasattr(artifact, "captured") and hasattr(artifact, "save"):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / getattr(artifact, "file_name", "model.onnx")
@@ -170,8 +185,8 @@ def _as_file(artifact: Any) -> Iterator[tuple[Path, Any]]:
         )
 
 
-def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
-    """The model, and its folder where it comes from one."""
+def _model(artifact: Artifact, model: Any, dtype: torch.dtype | None = None) -> tuple[Any, str | None]:
+    """The model, and its folder where it comes from one; in the type of the artifact unless another is named."""
     if model is not None and not isinstance(model, str | os.PathLike):
         return model, None
     folder = _named(model) if model is not None else _source(artifact)
@@ -184,11 +199,11 @@ def _model(artifact: Artifact, model: Any) -> tuple[Any, str | None]:
             f"modelport check {shell_quote(artifact.path.parent)} --model FOLDER",
             "modelport.check(path, model)",
         )
-    dtype = FLOATS.get(artifact.note("dtype") or "")
+    dtype = dtype or FLOATS.get(artifact.note("dtype") or "")
     made_of = artifact.note("model_class")
     if made_of == SentenceModel.__name__:
         return load_sentences(Path(folder), dtype=dtype), os.fspath(folder)
-    return load_model(folder, made_of, dtype), os.fspath(folder)
+    return model_with_values(folder, made_of, dtype), os.fspath(folder)
 
 
 def _named(model: str | os.PathLike[str]) -> str | os.PathLike[str]:
@@ -243,6 +258,7 @@ class Comparison:
     model: Any
     tolerance: Tolerance
     size: str
+    min_cosine: float | None = None
 
     def rows(self, inputs: dict[str, Any], feeds: Mapping[str, torch.Tensor]) -> list[Row]:
         axes = self.runner.axes(feeds)
@@ -266,7 +282,10 @@ class Comparison:
         if wanted.is_random(want):
             row.ok, row.what = None, "random, not compared"
             return row
-        return row_of(row, got, want, self.tolerance)
+        row = row_of(row, got, want, self.tolerance)
+        if self.min_cosine is not None and row.cosine is not None:
+            row.ok = row.cosine >= self.min_cosine
+        return row
 
 
 def _compare(comparison: Comparison, inputs: dict[str, Any], report: CheckReport) -> bool:

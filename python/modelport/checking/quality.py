@@ -12,6 +12,7 @@ import torch
 from ..base.errors import ExportError, problem
 
 MAX_GROWTH = 25.0  # percent
+MIN_COSINE = 0.98  # of the outputs of a model that does not generate
 _ROWS, _TOKENS, _LEAST = 8, 64, 8
 
 
@@ -40,6 +41,11 @@ class QualityReport:
     def __bool__(self) -> bool:
         return self.ok
 
+    @property
+    def bound(self) -> str:
+        """What was allowed."""
+        return f"{self.max_growth:g} % more perplexity allowed"
+
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self) | {"growth": self.growth, "ok": self.ok}
 
@@ -67,14 +73,17 @@ class QualityAsked:
 
     text: str | None = None
     max_growth: float | None = None
+    min_cosine: float | None = None
 
 
-def compare_quality(folder: Path, model: Any, name: str, asked: QualityAsked | None = None) -> QualityReport:
-    """`folder` is the export."""
+def compare_quality(
+    folder: Path, model: Any, name: str, asked: QualityAsked | None = None, dtype: str | None = None
+) -> QualityReport:
+    """`folder` is the export; `dtype` says which, where it has files of several types."""
     from ..running import load
 
     asked = asked or QualityAsked()
-    loaded = load(folder)
+    loaded = load(folder, dtype=dtype)
     ids, words = _own_text(model) if asked.text is None else _read(folder, model, Path(asked.text))
     with torch.no_grad():
         want = model(input_ids=ids).logits.float()

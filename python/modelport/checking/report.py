@@ -39,6 +39,7 @@ class CheckReport:
 
     artifact: str
     atol: float
+    min_cosine: float | None = None  # where weights in few bits change values: the floor, in the place of atol
     rows: list[Row] = dataclasses.field(default_factory=list)
     skipped: list[Skipped] = dataclasses.field(default_factory=list)
     first: dict[str, Any] | None = None  # the first value of the graph that differs
@@ -50,6 +51,11 @@ class CheckReport:
 
     def __bool__(self) -> bool:
         return self.ok
+
+    @property
+    def bound(self) -> str:
+        """What was allowed."""
+        return f"atol {self.atol:g}" if self.min_cosine is None else f"cosine from {self.min_cosine:g} on"
 
     def to_dict(self) -> dict[str, Any]:
         report = dataclasses.asdict(self) | {"ok": self.ok}
@@ -78,6 +84,15 @@ class CheckReport:
             )
         wrong = [row for row in self.rows if row.ok is False]
         summary = ", ".join(dict.fromkeys(_one(row) for row in wrong[:3]))
+        if self.min_cosine is not None:
+            return problem(
+                "E0401",
+                f"weights in few bits change the values of {self.artifact} too much: {summary}, where a cosine of "
+                f"{self.min_cosine:g} is wanted",
+                "blocks of weights, on inputs that stay floats: --int8 blocks",
+                "--dtype fp16",
+                "allow it: --min-cosine",
+            )
         what = f"values of {self.artifact} differ from the model: {summary}"
         where = None
         if self.first is not None:

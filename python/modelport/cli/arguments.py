@@ -29,6 +29,7 @@ examples:
   modelport export onnx ./qwen3 ./out --weights link             nothing is copied: the file points into the checkpoint
   modelport export onnx ./bert-base ./out --task feature-extraction --opset 20
   modelport export onnx ./llama ./out --dtype fp16 --atol 0.05
+  modelport export onnx ./qwen3 ./out --dtype q4,fp16            files of both types, from one reading of the model
   modelport export onnx ./qwen3 ./out --for transformers.js      or genai: the folder as this client opens it
   modelport export onnx -m ./vit ./out --batch 4 --no-dynamic-axes
 
@@ -166,11 +167,7 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
     model_arguments.add(what, _positive)
     what.add_argument("--task", help="such as text-generation; chooses the class (default: the one in config.json)")
     what.add_argument("--for", dest="client", choices=["genai", "transformers.js"], help="the client that is to run it")
-    what.add_argument(
-        "--dtype",
-        choices=["fp32", "fp16", "bf16", "int4", "int8"],
-        help="type of weights (default: the checkpoint's); int4 and int8: of products and embeddings, the rest in fp32",
-    )
+    quantization_arguments.add_type(what)
     what.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
     what.add_argument(
         "--num-logits-to-keep",
@@ -208,6 +205,7 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
     same = command.add_argument_group("flags of optimum-cli that say what is done anyway")
     same.add_argument("--device", choices=["cpu"], help="cpu, where the capture is done")
     same.add_argument("--framework", choices=["pt"], help="pt, the only one")
+    same.add_argument("--optimize", choices=["O1", "O2", "O3", "O4"], help="see docs/cli.md for what each comes to")
     same.add_argument("--monolith", action="store_true", help="one file for the whole model, as always")
     same.add_argument("--no-post-process", action="store_true", help="nothing is done to files afterwards, as always")
     _runs(command, "export_onnx", prepare=_two_paths)
@@ -227,6 +225,7 @@ def _two_paths(args: argparse.Namespace) -> None:
         what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
         raise problem("E0306", what, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
     args.model, args.out = paths
+    args.from_optimize = quantization_arguments.read_optimize(args)
     quantization_arguments.read(args)
     args.with_past = bool(args.task and args.task.endswith("-with-past"))  # as optimum calls models with a cache
     if args.with_past:
@@ -253,6 +252,7 @@ def _check(command: argparse.ArgumentParser) -> None:
     model_arguments.add_revision(command)
     model_arguments.add_inputs(command)
     command.add_argument("--atol", type=_tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
+    command.add_argument("--dtype", metavar="TYPE", help="of a model in several types: which (default: each of them)")
     quantization_arguments.add_quality(command)
     _runs(command, "check_artifact")
 
@@ -284,6 +284,7 @@ def _diff(command: argparse.ArgumentParser) -> None:
 def _run(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", metavar="FOLDER", help="the folder of an export")
     command.add_argument("prompt", metavar="PROMPT", nargs="?", help="what the text starts with, or the question")
+    command.add_argument("--dtype", metavar="TYPE", help="of a model in several types: which (default: the most exact)")
     command.add_argument("--image", action="append", default=[], metavar="FILE", help="a picture; may be repeated")
     command.add_argument("--audio", action="append", default=[], metavar="FILE", help="a sound; may be repeated")
     command.add_argument("--raw", action="store_true", help="the prompt as it is, without the chat template")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..artifacts.artifact import Artifact
 from ..artifacts.staging import Staging
+from ..artifacts.variants import split_name
 from ..base.errors import ExportError
 from ..base.printable import python_text, shell_quote
-from .companions import copy_companions, write_contract
+from .companions import copy_companions
 from .console import Console
 from .inspect_artifact import limit_lines, linked_text, size_text
-from .outcome import refuse_difference
+from .outcome import Export, Told, refuse_difference
+from .quantization_arguments import Variant
 
 
 def wanted(args: Any, loading: Any) -> bool:
@@ -29,29 +31,36 @@ def wanted(args: Any, loading: Any) -> bool:
     return loading.model_class().can_generate()
 
 
-def run(args: Any, console: Console, loading: Any, config: Any, staging: Staging) -> bool:
+def exports(
+    args: Any, console: Console, loading: Any, config: Any, staging: Staging, variants: list[Variant]
+) -> Iterator[Export]:
+    """The model once for each type; what is captured is the same."""
     from ..generation.watching import refuse_if_it_cannot_generate
 
     refuse_if_it_cannot_generate(loading.model_class())
     with console.stage("load"):
         model = loading.opened()
-    parts = _exported(args, console, loading, model, config)
-    total = sum(t.nbytes for part in parts.values() for t in part.captured.lazy_program.weights().values())
-    with console.stage("write", staging.written, total):
-        parts.write(staging.folder)
-        copy_companions(loading.folder, staging.folder)
-    report = None
-    if not args.no_check:
-        with console.stage("check"):
-            report = _check(args, loading.model(), loading.inputs, staging.folder, config)
-    refuse_difference(console, report)
-    if args.client:  # after the check: a client may divide the model as only it can run it
-        _fit_client(args.client, console, loading, model, config, staging.folder)
-    tell = _telling(args, console, parts, staging, report)
-    loading.checkpoint.refuse_changed()
-    staging.commit()
-    tell()
-    return True
+    captured = None
+    for variant in variants:
+        how = dataclasses.replace(config, quantization=variant.quantization)
+        if captured is None:
+            parts = captured = _exported(args, console, loading, model, how)
+        else:
+            with console.stage("lower"):
+                parts = captured.lowered_again(quantization=how.quantization)
+        total = sum(t.nbytes for part in parts.values() for t in part.captured.lazy_program.weights().values())
+        with console.stage("write", staging.written, total):
+            parts.write(staging.folder, variant.suffix)
+            copy_companions(loading.folder, staging.folder)
+        report = None
+        if not args.no_check:
+            with console.stage("check"):
+                report = _check(args, loading, staging.folder, variant, parts)
+        refuse_difference(console, report)
+        if args.client:  # after the check: a client may divide the model as only it can run it
+            _fit_client(args.client, loading, model, how, staging.folder, variant)
+        telling = functools.partial(_told, args, parts, staging, report, variant)
+        yield Export(variant, telling, model.config, model.generation_config)
 
 
 def _exported(args: Any, console: Console, loading: Any, model: Any, config: Any) -> Any:
@@ -70,30 +79,32 @@ def _exported(args: Any, console: Console, loading: Any, model: Any, config: Any
     return parts
 
 
-def _fit_client(client: str, console: Console, loading: Any, model: Any, config: Any, folder: Path) -> None:
+def _fit_client(client: str, loading: Any, model: Any, config: Any, folder: Path, variant: Variant) -> None:
     from ..contracts import rewrite_parts
     from ..generation.prompts import for_generate
 
     copied = dataclasses.replace(config, weights="copy")  # what a client has its own way has no place in a file
-    rewrite_parts(client, folder, model, for_generate(loading.inputs), copied)
-    write_contract(client, console, folder, model.config, model.generation_config)
+    rewrite_parts(client, folder, model, for_generate(loading.inputs), copied, variant.kind)
 
 
-def _check(args: Any, model: Any, inputs: Any, folder: Path, config: Any) -> Any:
-    if config.quantization is not None:
+def _check(args: Any, loading: Any, folder: Path, variant: Variant, parts: Any) -> Any:
+    if any(part.quantization is not None for part in parts.values()):
         from ..checking.quality import QualityAsked, compare_quality
 
-        return compare_quality(folder, model, args.out, QualityAsked(args.text, args.max_perplexity_growth))
+        asked = QualityAsked(args.text, args.max_perplexity_growth)
+        return compare_quality(folder, loading.exact_model(), args.out, asked, variant.kind)
     from ..checking.generation import compare_generation, prompts_for
     from ..running import load
 
-    return compare_generation(load(folder), model, prompts_for(model, inputs), args.atol, args.out)
+    model = loading.model()
+    loaded = load(folder, dtype=variant.kind)
+    return compare_generation(loaded, model, prompts_for(model, loading.inputs), args.atol, args.out)
 
 
-def _telling(args: Any, console: Console, parts: Any, staging: Staging, report: Any) -> Callable[[], None]:
-    """What to say at the end, of files that are ours until then: other exports may follow."""
+def _told(args: Any, parts: Any, staging: Staging, report: Any, variant: Variant) -> Told:
     folder, target = staging.folder, staging.target
-    files = sorted(path for path in folder.rglob("*.onnx*") if path.is_file())
+    found = sorted(path for path in folder.rglob("*.onnx*") if path.is_file())
+    files = [file for file in found if split_name(file.name.partition(".onnx")[0])[1] == variant.kind]
     sizes = {str(target / file.relative_to(folder)): file.stat().st_size for file in files}
     graphs = {file.stem: Artifact(file) for file in files if file.suffix == ".onnx"}
     nodes = {name: sum(graph.summary["operators"].values()) for name, graph in graphs.items()}
@@ -104,20 +115,16 @@ def _telling(args: Any, console: Console, parts: Any, staging: Staging, report: 
     if report is None:
         lines.append("what it generates was not compared with the model")
     lines += limit_lines(graphs.values())
-    lines.append(f"{console.timings()}\ntry it: {_way_to_try(folder, target, parts.model)}")
     data = {
-        "ok": True,
         "files": sizes,
         "nodes": nodes,
         "inputs": {name: part.input_names for name, part in parts.items()},
         "outputs": {name: part.output_names for name, part in parts.items()},
         "limits": {name: part.limits.words for name, part in parts.items()},
-        **console.steps(),
         "attempts": {name: part.captured.attempts for name, part in parts.items()},
-        "notes": console.notes,
         "check": None if report is None else report.to_dict(),
     }
-    return functools.partial(console.result, "\n".join(lines), data)
+    return Told(lines, data, f"try it: {_way_to_try(folder, target, parts.model)}")
 
 
 def _way_to_try(folder: Path, target: Path, model: Any) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import functools
 import glob
 import os
 import warnings
@@ -13,15 +15,18 @@ from typing import Any
 
 from ..artifacts.artifact import Artifact
 from ..artifacts.staging import Staging
+from ..artifacts.variants import named
 from ..base.errors import problem
 from ..quick_imports.command import import_quickly
 from . import export_generation
+from .calibration_file import read_samples
 from .companions import copy_companions, write_contract
 from .console import Console, note_code
 from .inspect_artifact import limit_lines, linked_text, size_text
 from .interrupt import interruptible
 from .model_folder import fetch_model
-from .outcome import refuse_difference
+from .outcome import Export, Told, refuse_difference, tell
+from .quantization_arguments import Variant, by_floats
 
 
 def run(args: Any, console: Console) -> bool:
@@ -29,39 +34,61 @@ def run(args: Any, console: Console) -> bool:
     for flag in ("device", "framework", "monolith", "no_post_process"):
         if getattr(args, flag):
             console.note(f"--{flag.replace('_', '-')} makes no difference here")
+    if args.from_optimize:
+        console.note(args.from_optimize)
     staging = Staging(args.out)
     with warnings_as_notes(console), staging, interruptible(staging.discard):
-        loading, config = _loading(args, console, folder)
-        if export_generation.wanted(args, loading):
-            return export_generation.run(args, console, loading, config, staging)
-        if args.num_logits_to_keep:
-            raise problem(
-                "E0306",
-                "--num-logits-to-keep is for a model that generates, in a folder with its cache",
-                "leave it out",
-                "name a folder as OUT, and no --task without -with-past",
-            )
-        program = _program(console, loading, config)
-        total = sum(t.nbytes for t in program.captured.lazy_program.weights().values())
-        with console.stage("write", staging.written, total):
-            program.write(staging.folder / staging.name)
-            if not staging.is_file:
-                copy_companions(folder, staging.folder)
-        report = None
-        if config.quantization is not None:
-            console.note("what few bits cost is measured for models that generate, into a folder")
-        elif not args.no_check:
-            with console.stage("check"):
-                report = _check(args, program, staging, loading)
-        refuse_difference(console, report)
+        exports: list[Export] = []
+        for floats, variants in by_floats(args.variants).items():
+            asked = argparse.Namespace(**vars(args) | {"dtype": floats})
+            loading, config = _loading(asked, console, folder)
+            if export_generation.wanted(asked, loading):
+                exports += export_generation.exports(asked, console, loading, config, staging, variants)
+            else:
+                exports += _exports(asked, console, loading, config, staging, variants)
         if args.client:
-            write_contract(args.client, console, staging.folder, loading.config)
-        _point_from_home(args, program, staging)
-        written = _written(args, program, staging)
+            write_contract(args.client, console, staging.folder, exports[0].config, exports[0].generation_config)
+        told = {export.variant.dtype: export.tell() for export in exports}
         loading.checkpoint.refuse_changed()
         staging.commit()
-    _tell(console, program, written, report)
+    tell(console, told)
     return True
+
+
+def _exports(
+    args: Any, console: Console, loading: Any, config: Any, staging: Staging, variants: list[Variant]
+) -> Iterator[Export]:
+    """A model of one file, once for each type; the capture is the same."""
+    from ..exporters.calibration import calibrated
+    from ..exporters.onnx import OnnxProgram
+
+    if args.num_logits_to_keep:
+        raise problem(
+            "E0306",
+            "--num-logits-to-keep is for a model that generates, in a folder with its cache",
+            "leave it out",
+            "name a folder as OUT, and no --task without -with-past",
+        )
+    with console.stage("capture"):
+        captured = loading.capture()
+    for variant in variants:
+        with console.stage("lower"):
+            lower = functools.partial(OnnxProgram, captured, opset=config.opset_version)
+            program = lower(calibrated(_config_of(args, config, variant, loading), loading.inputs, lower))
+        file = staging.folder / (staging.name if staging.is_file else named("model", variant.suffix))
+        total = sum(t.nbytes for t in program.captured.lazy_program.weights().values())
+        with console.stage("write", staging.written, total):
+            program.write(file)
+            if not staging.is_file:
+                copy_companions(loading.folder, staging.folder)
+        report = None
+        if not args.no_check:
+            with console.stage("check"):
+                report = _check(args, program, file, loading)
+        refuse_difference(console, report)
+        _point_from_home(args, program, staging, file)
+        telling = functools.partial(_told, args, program, staging, report)
+        yield Export(variant, telling, loading.config)
 
 
 @contextmanager
@@ -102,6 +129,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
             refuse_unknown(args.client, loading.config, loading.model_class().__name__)
     return loading, OnnxConfig(
         dynamic=not args.no_dynamic_axes,
+        dtype=args.dtype,
         opset_version=opset,
         external_data=args.external_data,
         weights=args.weights,
@@ -109,75 +137,61 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         num_logits_to_keep=args.num_logits_to_keep,
         limits_in_graph=args.limits_in_graph,
         operators=args.operators or ("onnxruntime" if args.client == "genai" else "standard"),
-        quantization=args.quantization,
     )
 
 
-def _program(console: Console, loading: Any, config: Any) -> Any:
-    from ..exporters.onnx import OnnxProgram
-
-    with console.stage("capture"):
-        captured = loading.capture()
-    with console.stage("lower"):
-        return OnnxProgram(captured, config, config.opset_version)
-
-
-def _check(args: Any, program: Any, staging: Staging, loading: Any) -> Any:
+def _check(args: Any, program: Any, file: Path, loading: Any) -> Any:
     from ..checking.compare import Request, compare
+    from ..checking.quality import MIN_COSINE
 
-    artifact = Artifact(staging.folder / staging.name, nodes=True)
-    return compare(Request(artifact, loading.model(), loading.inputs, args.atol, program), args.out)
+    floor = None
+    if program.quantization is not None:
+        floor = MIN_COSINE if args.min_cosine is None else args.min_cosine
+    artifact = Artifact(file, nodes=True)
+    request = Request(artifact, loading.model(), loading.inputs, args.atol, program, min_cosine=floor)
+    return compare(request, args.out)
 
 
-def _point_from_home(args: Any, program: Any, staging: Staging) -> None:
+def _config_of(args: Any, config: Any, variant: Variant, loading: Any) -> Any:
+    """As a model that does not generate is written: it reads many tokens at once, so that products are worth 8 bits."""
+    how = variant.quantization
+    if how is not None and how["bits"] == 8:
+        how = {"form": "dynamic"} | how
+    samples = read_samples(args.calibration, loading.folder, loading.inputs) if args.calibration else None
+    return dataclasses.replace(config, quantization=how, calibration=samples)
+
+
+def _point_from_home(args: Any, program: Any, staging: Staging, model: Path) -> None:
     """Weights that lie where the model will be need no second name there; the check needed one."""
     folder = Path(os.path.realpath(staging.target))
     if args.weights != "link" or not Path(os.path.realpath(args.model)).is_relative_to(folder):
         return
-    model = staging.folder / staging.name
     for link in staging.folder.glob(f"{glob.escape(model.name)}_data*"):
         link.unlink()
     program.write(model, home=staging.target)
 
 
-@dataclasses.dataclass
-class _Written:
-    """What there is to tell, as long as it is ours: other exports may follow."""
-
-    sizes: dict[str, int]
-    nodes: int
-    stay: str
-    limits: list[str]
-
-
-def _written(args: Any, program: Any, staging: Staging) -> _Written:
+def _told(args: Any, program: Any, staging: Staging, report: Any) -> Told:
     # A client may want them in a folder below.
     files = [next(staging.folder.rglob(glob.escape(file.name))) for file in program.files]
     sizes = {str(staging.target / file.relative_to(staging.folder)): file.stat().st_size for file in files}
     graph = Artifact(files[0])
+    nodes = sum(graph.summary["operators"].values())
     stay = linked_text([graph]) if args.weights == "link" else ""
-    return _Written(sizes, sum(graph.summary["operators"].values()), stay, limit_lines([graph]))
-
-
-def _tell(console: Console, program: Any, told: _Written, report: Any) -> None:
     lines = [] if report is None else [str(report)]
-    written = " + ".join(f"{name} ({size_text(size)})" for name, size in told.sizes.items())
-    lines.append(f"wrote {written}, opset {program.opset}, {told.nodes} nodes{told.stay}")
+    written = " + ".join(f"{name} ({size_text(size)})" for name, size in sizes.items())
+    lines.append(f"wrote {written}, opset {program.opset}, {nodes} nodes{stay}")
     if report is None:
         lines.append("the values were not compared with the model's")
-    lines += told.limits
-    lines.append(console.timings())
+    lines += limit_lines([graph])
     data = {
-        "ok": True,
-        "files": told.sizes,
+        "files": sizes,
         "opset": program.opset,
-        "nodes": told.nodes,
+        "nodes": nodes,
         "inputs": program.input_names,
         "outputs": program.output_names,
         "limits": program.limits.words,
-        **console.steps(),
         "attempts": program.captured.attempts,
-        "notes": console.notes,
         "check": None if report is None else report.to_dict(),
     }
-    console.result("\n".join(lines), data)
+    return Told(lines, data)

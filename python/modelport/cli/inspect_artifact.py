@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ..artifacts.artifact import Artifact, find_models
+from ..artifacts.artifact import Artifact, find_all_models
 from ..base.printable import one_line
 from .console import Console
 
@@ -15,7 +15,7 @@ _SMALL = 1 << 20  # bytes of weights that are not worth a word
 
 
 def run(args: Any, console: Console) -> bool:
-    found = [Artifact(path) for path in find_models(args.artifact)]
+    found = [Artifact(path) for path in find_all_models(args.artifact)]
     rows = [facts(artifact) for artifact in found]
     console.result("\n\n".join(map(text, rows)), rows[0] if len(rows) == 1 else {"models": rows})
     return True

@@ -16,10 +16,10 @@ from ..inputs import model_class
 from ..inputs.given import check_names, read_inputs
 from ..inputs.of_folder import example_for
 from ..lazy.entry import capture
-from ..lazy.folder import open_model
+from ..lazy.folder import model_with_values, open_model
 from ..weights import lazy_weights
 from ..weights.checkpoint import Checkpoint, read_config
-from ..weights.loading import load_model, quiet_transformers
+from ..weights.loading import quiet_transformers
 from ..weights.remote_code import code_files, refuse_code
 
 
@@ -109,9 +109,21 @@ class Loading:
     def model(self) -> Any:
         """The model as transformers loads it: what values are compared with."""
         if self._model is None:
-            loaded = self._remote_model(self.dtype) if self.remote else load_model(self.folder, self.cls, self.dtype)
+            loaded = (
+                self._remote_model(self.dtype) if self.remote else model_with_values(self.folder, self.cls, self.dtype)
+            )
             self._model = loaded
         return self._model
+
+    def exact_model(self) -> Any:
+        """The same in fp32, by which weights in few bits are measured."""
+        if self.dtype == torch.float32:
+            return self.model()
+        return (
+            self._remote_model(torch.float32)
+            if self.remote
+            else model_with_values(self.folder, self.cls, torch.float32)
+        )
 
     def warn_of_overflows(self) -> None:
         """Of a model that was loaded in another type than its own: here nobody counted what did not fit."""

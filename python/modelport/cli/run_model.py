@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from ..artifacts.pte import find_program
+from ..artifacts.variants import ending_of
 from ..base.errors import problem
 from ..base.printable import printable
 from ..hub.folder import exported_folder
@@ -25,9 +26,9 @@ _ONE_SHOT = {"session.disable_prepacking": "1"}
 
 def run(args: Any, console: Console) -> bool:
     # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
-    args.folder = exported_folder(args.folder)
+    args.folder = exported_folder(args.folder, ending=ending_of(args.dtype))
     program = find_program(args.folder)
-    folder = open_folder(args.folder) if program is None else open_program(program)
+    folder = open_folder(args.folder, args.dtype) if program is None else open_program(program)
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
         import_quickly()

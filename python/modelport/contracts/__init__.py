@@ -76,13 +76,18 @@ def rename_parts(client: str, parts: Any) -> None:
 
 
 def rewrite_parts(
-    client: str, folder: str | os.PathLike[str], model: Any, inputs: Mapping[str, Any], config: Any = None
+    client: str,
+    folder: str | os.PathLike[str],
+    model: Any,
+    inputs: Mapping[str, Any],
+    config: Any = None,
+    dtype: str | None = None,
 ) -> None:
     """Exports anew, and compares with PyTorch, the parts of a generative model that the client divides otherwise than
-    the default layout does."""
+    the default layout does. `dtype` is that of the files which are meant, where there are several."""
     from .layout import Layout
 
-    _module(client).rewrite_parts(Layout(Path(folder), model.config), model, inputs, config)
+    _module(client).rewrite_parts(Layout(Path(folder), model.config, dtype=dtype), model, inputs, config)
 
 
 def write_contract(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..artifacts.artifact import Artifact
+from ..artifacts.variants import of_type, split_name, types_of
 from ..base.errors import ExportError, problem
 
 _PREFIX = "modelport."
@@ -64,11 +65,19 @@ class Layout:
     folder: Path
     config: Any
     generation_config: Any = None
+    dtype: str | None = None  # of the files, where the folder has the model in several types
 
     @functools.cached_property
     def graphs(self) -> dict[str, Graph]:
-        """By the name of the file without its ending."""
-        return {file.stem: Graph.read(file) for file in sorted(self.folder.glob("*.onnx"))}
+        """By the name of the file without its ending and the type in it."""
+        files = sorted(self.folder.glob("*.onnx"))
+        own = of_type(files, self.dtype, self.folder) if files else []
+        return {split_name(file.stem)[0]: Graph.read(file) for file in own}
+
+    def types(self) -> list[Layout]:
+        """The same folder for each type that it has."""
+        names = types_of(self.folder.glob("*.onnx"))
+        return [dataclasses.replace(self, dtype=name) for name in names] or [self]
 
     @property
     def model_class(self) -> str:

@@ -68,14 +68,17 @@ def rewrite_parts(layout: Layout, model: Any, inputs: Mapping[str, Any], config:
 
 
 def write(layout: Layout) -> list[str]:
+    types = layout.types()
+    layout = types[0]
     refuse_unknown(layout.config, layout.model_class)
-    _refuse_other_graphs(layout)
+    for each in types:
+        _refuse_other_graphs(each)
     folder = layout.folder / FOLDER
     folder.mkdir(exist_ok=True)
-    for graph in layout.graphs.values():
+    for graph in (graph for each in types for graph in each.graphs.values()):
         for name in (*graph.weight_files, graph.file.name):
             (layout.folder / name).replace(folder / name)
-    layout.write_json("config.json", _config(layout))
+    layout.write_json("config.json", _config(types))
     if preprocessor := layout.preprocessor():
         layout.write_json(PREPROCESSOR, preprocessor)
     return _notes(layout)
@@ -86,7 +89,7 @@ def _refuse_other_graphs(layout: Layout) -> None:
     if set(layout.graphs) != set(wanted.files):
         found = _listed(layout.graphs) or "no .onnx file"
         raise layout.refusal(CLIENT, f"it opens {_listed(wanted.files)}, and there is {found}")
-    known = cache_names(_config(layout))
+    known = cache_names(_config([layout]))
     for name, graph in layout.graphs.items():
         role = "decoder" if wanted is DECODER else name
         given = _media(layout.model_class) if role in _ENCODERS else _GIVEN.get(role, frozenset(graph.inputs))
@@ -148,16 +151,15 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"{name}.onnx" for name in names)
 
 
-def _config(layout: Layout) -> dict[str, Any]:
+def _config(types: list[Layout]) -> dict[str, Any]:
     """The checkpoint's own config.json, and what that leaves to the defaults of its class: the client knows none."""
+    layout, graphs = types[0], [graph for each in types for graph in each.graphs.values()]
     file = layout.folder / "config.json"
     there = json.loads(file.read_text()) if file.exists() else {}
     ours = {
         # Else it would look for quantized files in a browser. The files without a suffix are called fp32.
-        "dtype": "fp32",
-        "use_external_data_format": {
-            g.file.name: len(g.weight_files) for g in layout.graphs.values() if g.weight_files
-        },
+        "dtype": layout.dtype or "fp32",
+        "use_external_data_format": {g.file.name: len(g.weight_files) for g in graphs if g.weight_files},
     }
     settings = there.get("transformers.js_config", {}) | ours
     whole = readable(_filled(layout.config.to_diff_dict(), there))

@@ -46,11 +46,16 @@ class HfExporter(ABC):
 
 def config_of_part(config: Any, name: str) -> Any:
     """The config of a part: the one for all, or what a dict by the parts' names has for it."""
-    if not isinstance(config, dict) or not config or not all(map(_is_config, config.items())):
+    if is_one_config(config):
         return config
     if name not in config:
         raise problem("E0306", f"the config by part has none for {name}", f"add config[{name!r}]")
     return config[name]
+
+
+def is_one_config(config: Any) -> bool:
+    """Whether it is the config of all parts, not a dict of them."""
+    return not isinstance(config, dict) or not config or not all(map(_is_config, config.items()))
 
 
 def _is_config(item: tuple[str, Any]) -> bool:

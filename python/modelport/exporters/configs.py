@@ -10,7 +10,8 @@ from enum import Enum
 from typing import Any, Self
 
 from ..base.errors import problem
-from .quantization import BITS, Quantization
+from .quantization import FEW_BITS, Quantization
+from .quantizers import settings_of
 
 
 class ExportFormat(Enum):
@@ -61,7 +62,7 @@ class DynamoConfig(ExportConfigMixin):
 
     `dynamic` makes every axis longer than 1 symbolic, `dynamic_shapes` says it axis by axis and goes first. `strict`
     and `prefer_deferred_runtime_asserts_over_guards` steer torch's tracer, which is not used here: they are accepted
-    and make no difference. `quantizer` is not supported yet.
+    and make no difference. `quantizer` is for ONNX.
     """
 
     export_format: ExportFormat = ExportFormat.DYNAMO
@@ -74,10 +75,12 @@ class DynamoConfig(ExportConfigMixin):
     def __post_init__(self) -> None:
         if isinstance(self.export_format, str):
             self.export_format = ExportFormat(self.export_format)
+        self._take_quantizer()
+
+    def _take_quantizer(self) -> None:
         if self.quantizer is not None:
-            raise problem(
-                "E0306", "quantizers are not supported yet", "export without quantizer, then quantize the artifact"
-            )
+            what = "quantizers are not supported yet"
+            raise problem("E0306", what, "export without quantizer, then quantize the artifact")
 
 
 @dataclasses.dataclass
@@ -98,8 +101,12 @@ class OnnxConfig(DynamoConfig):
     `operators="onnxruntime"` uses that runtime's own operators where they are faster, for caches above all, which it
     then writes into instead of copying them; "standard" ones run anywhere. `context_length` is the number of tokens
     that tables of positions are made for (default: what the model's config says).
-    `dtype="int4"` or `"int8"` stores weights of products and embeddings in so few bits, for kernels of onnxruntime's;
-    `quantization={"block_size": 32, "symmetric": True, "accuracy_level": 4, "method": "search"}` says how.
+    `dtype="int4"` or `"int8"` (also called "q4" and "q8"; "q4f16" has all else in fp16) stores weights of products and
+    embeddings in so few bits, for kernels of onnxruntime's;
+    `quantization={"block_size": 32, "symmetric": True, "accuracy_level": 4, "method": "search"}` says how, and its
+    `form` "dynamic" or "static" computes in 8 bits, for models that do not generate. Ranges of "static" are measured on
+    `calibration`, a list of inputs or an InputObserver. `quantizer` takes the same as transformers' OnnxConfig:
+    OnnxRuntimeDynamicConfig, OnnxRuntimeStaticConfig, or an OnnxRuntimeQuantizer with one of them.
     """
 
     export_format: ExportFormat = ExportFormat.ONNX
@@ -118,12 +125,20 @@ class OnnxConfig(DynamoConfig):
     operators: str = "standard"
     context_length: int | None = None
     quantization: Any = None
+    calibration: Any = None
+
+    def _take_quantizer(self) -> None:
+        """What it says goes to `quantization` and `calibration`."""
+        if self.quantizer is not None:
+            self.quantization, samples = settings_of(self.quantizer)
+            self.calibration = self.calibration if samples is None else samples
+            self.quantizer = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.quantization = Quantization.given(self.quantization, self.dtype)
-        if isinstance(self.dtype, str) and self.dtype in BITS:
-            self.dtype = "fp32"  # of what stays in floats, and of what goes in and comes out
+        if isinstance(self.dtype, str) and self.dtype in FEW_BITS:
+            self.dtype = FEW_BITS[self.dtype][1]  # of what stays in floats, and of what goes in and comes out
         if self.quantization is not None and self.weights == "link":
             what = "weights in few bits are none that the checkpoint has, to point at"
             raise problem("E0306", what, "weights='copy', or --weights copy")

@@ -29,12 +29,13 @@ from ..lazy.entry import capture
 from ..lazy.folder import open_model
 from ..runtimes.onnxruntime import quiet_session, run_session, shape_of, to_numpy
 from ..weights import lazy_weights
-from .base import HfExporter, config_of_part
+from .base import HfExporter, config_of_part, is_one_config
+from .calibration import calibrated
 from .configs import OnnxConfig
 from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, leaf_paths, output_names, told_apart
 from .patches import apply_patches
-from .prepare import config_flags, in_dtype, prepare_for_export
+from .prepare import config_flags, in_dtype, prepare_for_export, refuse_other_type
 from .quantization import Quantization
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class OnnxExporter(HfExporter):
                 captured = capture(model, {**inputs, **flags}, **options)  # a part's own config may say otherwise
         if dtype is not None:
             captured.origin = {"dtype": short_name(dtype)}
-        program = OnnxProgram(captured, config, opset)
+        lower = functools.partial(OnnxProgram, captured, opset=opset)
+        program = lower(calibrated(config, inputs, lower))
         if config.output_path is not None:
             program.save(config.output_path)
         return program
@@ -93,8 +95,11 @@ class OnnxExporter(HfExporter):
         symbolic whatever the config says."""
         from ..generation.components import components_for_generation
 
+        dtype = float_dtype(OnnxConfig.given(config).dtype) if is_one_config(config) else None
         if isinstance(model, str | os.PathLike):
-            model = open_model(model)
+            model = open_model(model, dtype=dtype)
+        else:
+            refuse_other_type(model, dtype)
         return components_for_generation(model, sample_inputs, PartExport(config, model), generation_config)
 
 
@@ -121,6 +126,9 @@ class PartExport:
                 part.trials(captured, inputs)
         if self.weights is not None:
             captured = CheckpointCaptured(captured, self.weights.of(part.module))
+        if config.quantization is not None and config.quantization.form == "static":
+            what = f"{name}: parts of a model that generates have no ranges of their inputs to round by"
+            raise problem("E0306", what, "form='dynamic', or 'blocks'; on the command line --int8 dynamic")
         if part.serves is not None and not part.serves(captured):
             raise problem(
                 "E0205",
@@ -170,6 +178,9 @@ class OnnxProgram:
 
     def __init__(self, captured: Captured, config: OnnxConfig, opset: int):
         self.captured = captured
+        self._packed = captured.packed_weights() if isinstance(captured, CheckpointCaptured) else {}
+        if self._packed and config.quantization is None and config.dtype is None:  # the checkpoint's own codes
+            config = dataclasses.replace(config, quantization=Quantization(form="stored"))
         self.config = config
         self.opset = opset
         program = captured.lazy_program
@@ -207,9 +218,15 @@ class OnnxProgram:
             "limits_in_graph": self.config.limits_in_graph,
             "operators": self.config.operators,
             "context_length": self.config.context_length or 0,
-            "quantization": None if self.quantization is None else dataclasses.asdict(self.quantization),
+            "quantization": None if self.quantization is None else self.quantization.settings(self._packed),
         }
         return core.lower_onnx(program, self.opset, self.config.optimize, *names, **settings)
+
+    def lowered_again(self, **changes: Any) -> OnnxProgram:
+        """The same capture with these fields of the config changed."""
+        again = OnnxProgram(self.captured, dataclasses.replace(self.config, **changes), self.opset)
+        again.example_names = self.example_names
+        return again
 
     @property
     def quantization(self) -> Quantization | None:

@@ -101,6 +101,19 @@ def in_dtype(inputs: Mapping[str, Any], dtype: torch.dtype) -> dict[str, Any]:
     return unflatten(cast, flat.spec)
 
 
+def refuse_other_type(model: torch.nn.Module, dtype: torch.dtype | None) -> None:
+    """A model in memory that generates is exported in its own type."""
+    own = module_dtype(model)
+    if dtype is None or own is None or own == dtype:
+        return
+    raise problem(
+        "E0306",
+        f"{type(model).__name__} is in {own}, and a model that generates is exported in the type that it has in memory",
+        f"model.to({dtype})",
+        "name its checkpoint folder in its place, of which any type is made",
+    )
+
+
 def module_device(model: torch.nn.Module) -> torch.device | None:
     return getattr(model, "device", None) or next((p.device for p in model.parameters()), None)
 

@@ -13,6 +13,7 @@ import torch
 from transformers.cache_utils import Cache
 
 from ..artifacts.staging import Staging
+from ..artifacts.variants import named
 from ..base.errors import ExportError, problem
 from ..base.structure import flatten
 from ..capturing.arguments import refuse_training
@@ -46,6 +47,12 @@ class Components(dict[str, Any]):
         for program in programs.values():
             program.example_names = sorted(name for name, value in example.items() if hasattr(value, "shape"))
 
+    def lowered_again(self, **changes: Any) -> Components:
+        """The same captures, written otherwise: `changes` are fields of the config of each program."""
+        again = copy.copy(self)
+        again.update({name: program.lowered_again(**changes) for name, program in self.items()})
+        return again
+
     def save(self, folder: str | os.PathLike[str], **changes: Any) -> Path:
         """Parts of another model that are there go; what was there stays whole if this fails."""
         with Staging(folder, is_file=False) as staging:
@@ -53,10 +60,13 @@ class Components(dict[str, Any]):
             staging.commit()
         return Path(folder)
 
-    def write(self, folder: Path, **changes: Any) -> None:
-        """As `save`, into a folder that is nobody's yet."""
+    def write(self, folder: Path, suffix: str = "", **changes: Any) -> None:
+        """As `save`, into a folder that is nobody's yet. Names of files end in `suffix`, where the folder gets the
+        model in several types; its configuration is that of the first."""
         for name, program in self.items():
-            program.write(folder / f"{name}.onnx", **changes)
+            program.write(folder / named(name, suffix), **changes)
+        if (folder / "config.json").exists():
+            return
         config = copy.deepcopy(self.model.config)
         config.architectures = [type(self.model).__name__]
         config.save_pretrained(folder)

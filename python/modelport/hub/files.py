@@ -67,14 +67,16 @@ def pickles(files: Iterable[str]) -> list[str]:
     return [file for file in files if "/" not in file and _any(file, _PICKLES)]
 
 
-def exported(files: Iterable[str]) -> list[str]:
-    """The files of an artifact that lies on the hub: those of the folder, or where transformers.js has them below."""
+def exported(files: Iterable[str], ending: str | None = None) -> list[str]:
+    """The files of an artifact that lies on the hub: those of the folder, or where transformers.js has them below. Of
+    these, names end in the type; `ending` asks for another than the plain one."""
     known = list(files)
     found = [file for file in known if "/" not in file and _any(file, ("*.onnx", "*.onnx_data*", "*.pte", "*.ptd"))]
     if any(file.endswith((".onnx", ".pte")) for file in found):
         return found
     below = [file for file in known if file.count("/") == 1 and _any(file, ("onnx/*.onnx", "onnx/*.onnx_data*"))]
-    return [file for file in below if not _OTHER_TYPE.search(file)]
+    asked = [file for file in below if ending and f"{ending}.onnx" in file]
+    return asked or [file for file in below if not _OTHER_TYPE.search(file)]
 
 
 def _any(file: str, patterns: tuple[str, ...]) -> bool:

@@ -27,13 +27,13 @@ def checkpoint_folder(
     return _noted(folder, repository)
 
 
-def exported_folder(text: str | os.PathLike[str], *, revision: str | None = None) -> Path:
-    """The folder or file of an artifact, or of one that lies on the hub."""
+def exported_folder(text: str | os.PathLike[str], *, revision: str | None = None, ending: str | None = None) -> Path:
+    """The folder or file of an artifact, or of one that lies on the hub; `ending` is that of the files of a type."""
     name = hub_name(text, revision)
     if name is None:
         return Path(text)
     repository = Repository(name)
-    return _noted(repository.exported(), repository)
+    return _noted(repository.exported(ending), repository)
 
 
 def origin_of(folder: str | os.PathLike[str]) -> HubName | None:

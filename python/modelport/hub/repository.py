@@ -94,9 +94,9 @@ class Repository:
         self._fetched(self.weights(folder))
         return folder
 
-    def exported(self) -> Path:
+    def exported(self, ending: str | None = None) -> Path:
         """The folder of an artifact."""
-        found = files.exported(self.files)
+        found = files.exported(self.files, ending)
         if not found:
             raise problem(
                 "E0316",

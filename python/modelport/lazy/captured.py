@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from ..capturing.captured import Captured
 from ..weights.checkpoint import StoredTensor
+from ..weights.packed import PackedWeight
 from ..weights.streams import WeightStreams
 from ..weights.weight_names import Source
 from .checkpoint_weights import CheckpointWeights, WeightsOfPart
@@ -50,7 +51,7 @@ class LazyCaptured(Captured):
         known, found = self.lazy_program.weights(), self._contents.streams()
         return WeightStreams(
             {name: place for name, place in found.places.items() if name in known},
-            {name: made for name, made in found.made.items() if name in known},
+            {name: made for name, made in found.made.items() if name in known or name.rpartition(".")[0] in known},
         )
 
     # What shows the graph needs no values.
@@ -95,6 +96,11 @@ class CheckpointCaptured(LazyCaptured):
         """Raises where the files are not those that were opened any more."""
         if self._weights is not None:
             self._weights.checkpoint.refuse_changed()
+
+    def packed_weights(self) -> dict[str, PackedWeight]:
+        """The weights that the checkpoint has as codes, where kernels take them so."""
+        packed = {name: source.packed for name, source in self._sources().items()}
+        return {name: weight for name, weight in packed.items() if weight is not None and weight.fits_kernels}
 
     def converted_weights(self) -> dict[str, Source]:
         """The weights that are made of stored tensors: which ones, and by which steps."""

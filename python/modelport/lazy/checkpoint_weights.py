@@ -6,6 +6,7 @@ memory without contents, which is filled when values are asked for."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from ..base.place import model_line
 from ..capturing.recording import zeros_of
 from ..models.transformers_private import make_missing, mark_as_loaded
 from ..weights.checkpoint import Checkpoint, empty_like, read_class_config
+from ..weights.packed import find_packed, read_format
 from ..weights.streams import WeightStreams
 from ..weights.weight_names import Source, bind
 from .meta_model import build_on_meta
@@ -49,14 +51,17 @@ class CheckpointWeights:
     def __init__(
         self, folder: Path, checkpoint: Checkpoint, written: dict[str, Any], model_class: Any, asked: Any = None
     ):
-        if written.get("quantization_config"):
+        form = read_format(written.get("quantization_config"))
+        if form is None and written.get("quantization_config"):
             raise NeedsValues("the checkpoint is quantized: its tensors are not the weights of the model")
         self.folder = folder
         self.checkpoint = checkpoint
         model_class, config = read_class_config(folder, model_class)
+        if form is not None:
+            del config.quantization_config  # of what is stored, not of the model
         dtype = _set_dtype(config, checkpoint, asked)
         self.model = build_on_meta(model_class, config, dtype)
-        sources = bind(self.model, checkpoint, dtype)
+        sources = bind(self.model, checkpoint, dtype, find_packed(checkpoint.tensors, form) if form else None)
         _settle_ties(self.model, checkpoint, sources)
         self._lazy: list[tuple[torch.Tensor, Source]] = []
         for name, source in sources.items():
@@ -131,6 +136,11 @@ class CheckpointWeights:
                 found.places[name] = (stored.file, stored.offset, stored.dtype)
             else:
                 found.made[name] = (source.made.dtype, functools.partial(self._made, source))
+        for name, source in sources.items():
+            if source.packed is not None and source.packed.fits_kernels:
+                for part, (dtype, make) in source.packed.parts(source.made.dtype).items():
+                    whole = dataclasses.replace(source, make=make)
+                    found.made[f"{name}.{part}"] = (dtype, functools.partial(self._made, whole))
         return found
 
     def _made(self, source: Source) -> torch.Tensor:

@@ -14,6 +14,8 @@ from ..models.transformers_private import generation_config_among_settings
 from ..quick_imports import deferred
 from ..weights import lazy_weights
 from ..weights.checkpoint import Checkpoint, find_class, read_config
+from ..weights.loading import load_model, quiet_transformers
+from ..weights.packed import read_format
 from .captured import CheckpointCaptured
 from .checkpoint_weights import CheckpointWeights, NeedsValues, reason_of
 from .dtype import capture_in_dtype
@@ -64,6 +66,14 @@ def open_model(path: str | os.PathLike[str], *, model_class: Any = None, dtype: 
     if weights.model.can_generate():
         weights.model.generation_config = _generation_config(folder)
     return weights.model
+
+
+def model_with_values(folder: str | os.PathLike[str], model_class: Any = None, dtype: Any = None) -> Any:
+    """The model as transformers loads it. Of weights that are codes it has the numbers; no other package is needed."""
+    if read_format(read_config(Path(folder)).get("quantization_config")) is None:
+        return load_model(folder, model_class, dtype)
+    with quiet_transformers():
+        return open_model(folder, model_class=model_class, dtype=dtype)
 
 
 class _Opening:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..artifacts.pte import find_program
+from ..artifacts.variants import ending_of
 from ..base.errors import problem
 from ..hub.folder import exported_folder
 from .folder import Folder, open_folder
@@ -15,15 +16,18 @@ from .program_folder import open_program
 __all__ = ["load", "open_folder"]
 
 
-def load(folder: str | os.PathLike[str], *, threads: int | None = None, **session_options: Any) -> Any:
+def load(
+    folder: str | os.PathLike[str], *, dtype: str | None = None, threads: int | None = None, **session_options: Any
+) -> Any:
     """The model of an exported folder, of one .onnx or .pte file, or of an export that lies on the hub ("org/name").
+    Where a folder has it in several types ("fp16", "q4"), `dtype` says which; without it, it is the most exact.
 
     A generative model is an instance of its own transformers class: `generate` does all that it does in PyTorch. Any
     other model is called with its inputs by name and gives its outputs by name. `session_options` are attributes of
     onnxruntime's SessionOptions, or entries of its configuration: `**{"session.disable_prepacking": "1"}`."""
-    folder = exported_folder(folder)
+    folder = exported_folder(folder, ending=ending_of(dtype))
     program = find_program(folder)
-    opened = open_folder(folder) if program is None else open_program(program)
+    opened = open_folder(folder, dtype) if program is None else open_program(program)
     return open_model(opened, threads=threads, **session_options)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..artifacts.artifact import DECODERS, EMBEDDING, ENCODER, EXPORT_AGAIN, FEATURES, Artifact, find_models
+from ..artifacts.variants import split_name
 from ..base.errors import problem
 from ..base.printable import python_text
 from ..base.settings_file import read_settings
@@ -57,15 +58,16 @@ class Folder:
         return [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
 
 
-def open_folder(path: str | os.PathLike[str]) -> Folder:
-    """Looks at the folder of an export, or at one .onnx file; what is not whole is refused."""
+def open_folder(path: str | os.PathLike[str], dtype: str | None = None) -> Folder:
+    """Looks at the folder of an export, or at one .onnx file; what is not whole is refused. `dtype` is for a folder
+    with files of several types."""
     path = Path(path)
     if path.is_file() and path.suffix != ".onnx":
         way = "modelport.load_pt2(path)" if path.suffix == ".pt2" else "name the folder of an export, or an .onnx file"
         raise problem("E0103", f"{path} is no ONNX file", way)
-    found = find_models(path)
+    found = find_models(path, dtype)
     single = path.is_file() or len(found) == 1
-    files = {"model": found[0]} if path.is_file() else {file.stem: file for file in found}
+    files = {"model": found[0]} if path.is_file() else {split_name(file.stem)[0]: file for file in found}
     home = path.parent if path.is_file() else path
     if home.name == "onnx" and not (home / "config.json").exists():  # transformers.js keeps the files one below
         home = home.parent

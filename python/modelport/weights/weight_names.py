@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from transformers.core_model_loading import (
 from ..base.errors import ExportError, problem
 from ..models.transformers_private import dtype_plan, optional_weights
 from .checkpoint import Checkpoint, StoredTensor
+from .packed import PackedWeight
 
 Read = Callable[[StoredTensor], torch.Tensor]
 
@@ -35,6 +36,7 @@ class Source:
     made: torch.Tensor  # on meta: shape and dtype of what the steps give
     make: Callable[[Read], torch.Tensor]
     uncast: Source | None = None  # the same in the type that it is stored in, if the last step changes it
+    packed: PackedWeight | None = None  # where the checkpoint has codes, of which the numbers are made
 
     @property
     def as_stored(self) -> StoredTensor | None:
@@ -87,11 +89,14 @@ class Misfits:
         return ExportError("\n".join([head, *shown, *rest]), [error.diagnostics[0] | {"notes": notes}])
 
 
-def bind(model: Any, checkpoint: Checkpoint, dtype: torch.dtype) -> dict[str, Source]:
-    """A source for each name of the model's state that the checkpoint has; ExportError (E0104) names every misfit."""
+def bind(
+    model: Any, checkpoint: Checkpoint, dtype: torch.dtype, packed: Mapping[str, PackedWeight] | None = None
+) -> dict[str, Source]:
+    """A source for each name of the model's state that the checkpoint has; ExportError (E0104) names every misfit.
+    `packed` are the weights that it has as codes."""
     state = model.state_dict()
     misfits = Misfits()
-    sources, conversions = _matched(model, checkpoint, state, misfits)
+    sources, conversions = _matched(model, checkpoint, packed or {}, misfits)
     for conversion in conversions:
         sources |= _converted(model, conversion, misfits)
     wanted = wanted_dtypes(model, dtype)
@@ -114,9 +119,18 @@ def _on_meta(stored: StoredTensor) -> torch.Tensor:
     return torch.empty(stored.shape, dtype=stored.dtype, device="meta")
 
 
+def _unpacked(weight: PackedWeight) -> Source:
+    made = torch.empty(weight.shape, dtype=torch.float32, device="meta")
+    return Source(tuple(weight.pieces.values()), ("dequantize",), made, weight.dequantized, packed=weight)
+
+
 def _matched(
-    model: Any, checkpoint: Checkpoint, state: dict[str, Any], misfits: Misfits
+    model: Any, checkpoint: Checkpoint, packed: Mapping[str, PackedWeight], misfits: Misfits
 ) -> tuple[dict[str, Source], list[_Conversion]]:
+    state = model.state_dict()
+    inside = {stored.name for weight in packed.values() for stored in weight.pieces.values()}
+    plain = {name: _stored(stored) for name, stored in checkpoint.tensors.items() if name not in inside}
+    there = plain | {name: _unpacked(weight) for name, weight in packed.items()}
     mapping = get_model_conversion_mapping(model)
     renamings = [entry for entry in mapping if isinstance(entry, WeightRenaming)]
     converters = [entry for entry in mapping if isinstance(entry, WeightConverter)]
@@ -125,17 +139,19 @@ def _matched(
     sources: dict[str, Source] = {}
     conversions: dict[str, _Conversion] = {}
     # In the order in which transformers reads them: the experts of a layer are stacked in it.
-    for stored in sorted(checkpoint.tensors.values(), key=lambda s: dot_natural_key(s.name)):
-        name, pattern = rename_source_key(stored.name, renamings, converters, prefix, state)
-        if name not in state and stored.name in state:
-            name, pattern = rename_source_key(stored.name, [], [], prefix, state)
+    for known in sorted(there, key=dot_natural_key):
+        name, pattern = rename_source_key(known, renamings, converters, prefix, state)
+        if name not in state and known in state:
+            name, pattern = rename_source_key(known, [], [], prefix, state)
         if name not in state:
-            misfits.unused.append(stored.name)  # a head of another class, a buffer that is computed now
+            misfits.unused.append(known)  # a head of another class, a buffer that is computed now
         elif pattern is None:
-            sources.setdefault(name, _stored(stored))
+            sources.setdefault(name, there[known])
+        elif known in packed:
+            misfits.wrong.append(f"{known}: codes that are a piece of a larger weight")
         else:
             conversion = conversions.setdefault(name, _Conversion(name, by_pattern[pattern]))
-            conversion.pieces.append((pattern, stored))
+            conversion.pieces.append((pattern, checkpoint.tensors[known]))
     return sources, list(conversions.values())
 
 

@@ -213,8 +213,10 @@ class Collector {
     const ir::ValueId source = *(*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
     const weights::Weight* weight = weight_of_[source.index];
     std::shared_ptr<QuantizedTensors> tensors;
+    const ir::Arg* transposed = node.find("transposed");
     if (weight != nullptr)
-      tensors = std::make_shared<QuantizedTensors>(*weight, scheme_of(graph_, node));
+      tensors = std::make_shared<QuantizedTensors>(
+          *weight, scheme_of(graph_, node), transposed != nullptr && *transposed->get<bool>());
     for (std::size_t i = 0; i < node.results.size(); ++i) {
       names_.rename(node.results[i], graph_.value(source).name + kParts[i].second);
       add_weight(node.results[i], weight, false);
@@ -255,9 +257,14 @@ void QuantizedTensors::stream(Part part, weights::Sink& sink) {
   weights::MemorySink scales;
   weights::MemorySink zero_points;
   weights::QuantizedSinks sinks{.scales = &scales};
-  if (part == Part::codes) sinks.codes = &sink;
+  weights::MemorySink rows;
+  if (part == Part::codes) sinks.codes = transposed_ ? static_cast<weights::Sink*>(&rows) : &sink;
   if (scheme_.zero_points) sinks.zero_points = &zero_points;
   weights::quantize(weight_, scheme_, sinks);
+  if (part == Part::codes && transposed_)
+    weights::stream_transposed(
+        {.name = weight_.name, .dtype = Dtype::i8, .shape = weight_.shape, .bytes = rows.bytes()},
+        Dtype::i8, sink);
   if (part == Part::codes) {
     scales_ = scales.take();
     if (scheme_.zero_points) zero_points_ = zero_points.take();

@@ -16,14 +16,16 @@ namespace modelport::onnx {
 class QuantizedTensors {
  public:
   enum class Part { codes, scales, zero_points };
-  QuantizedTensors(const weights::Weight& weight, const weights::Scheme& scheme)
-      : weight_(weight), scheme_(scheme) {}
+  /// `transposed`: rows of codes, a byte each, are columns of what is written.
+  QuantizedTensors(const weights::Weight& weight, const weights::Scheme& scheme, bool transposed)
+      : weight_(weight), scheme_(scheme), transposed_(transposed) {}
   /// Codes are quantized on their way; what belongs to them is kept until it is asked for.
   void stream(Part part, weights::Sink& sink);
 
  private:
   const weights::Weight& weight_;
   weights::Scheme scheme_;
+  bool transposed_ = false;
   std::optional<std::vector<std::byte>> scales_, zero_points_;
 };
 

@@ -19,6 +19,7 @@ enum class QuantizedLayout : std::uint8_t {
   torchao_int8,
   onnx_matmul_nbits,
   onnx_gather_block_quantized,
+  onnx_matmul_integer,
 };
 
 /// How codes lie in bytes. Codes are counted from 0: the code of a zero weight is the zero point.
@@ -108,6 +109,11 @@ inline constexpr std::array kLayouts{
                 .other_scales = true,
                 .negative_scales = true,
                 .zero_points = true},
+    // int8 beside inputs of uint8: MatMulInteger, DequantizeLinear. A scale for each row.
+    LayoutFacts{.layout = QuantizedLayout::onnx_matmul_integer,
+                .name = "onnx_matmul_integer",
+                .eight_bits = Packing::signed_byte,
+                .row_scales_flat = true},
 };
 
 consteval bool layout_rows_follow_the_enum() {

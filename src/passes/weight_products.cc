@@ -1,0 +1,62 @@
+#include "passes/weight_products.h"
+
+#include "passes/constants.h"
+#include "passes/rewrite.h"
+
+namespace modelport::passes {
+namespace {
+
+/// The weight whose transpose the value is.
+ir::ValueId transposed_weight(const ir::Graph& graph, ir::ValueId id) {
+  if (graph.value(id).origin != ir::Origin::node) return {};
+  const ir::Node& node = graph.node(graph.value(id).producer);
+  if (node.op != "onnx.Transpose" || graph.value(id).tensor().shape.size() != 2) return {};
+  return int_list_of(*node.find("perm")) == std::vector<std::int64_t>{1, 0} ? input_of(node, 0)
+                                                                            : ir::ValueId{};
+}
+
+bool is_weight(const ir::Graph& graph, ir::ValueId id) {
+  return id != ir::ValueId{} && graph.value(id).origin == ir::Origin::weight;
+}
+
+}  // namespace
+
+std::optional<WeightProduct> weight_product(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op == "onnx.MatMul") {
+    const ir::ValueId weight = transposed_weight(graph, input_of(node, 1));
+    if (!is_weight(graph, weight)) return std::nullopt;
+    return WeightProduct{input_of(node, 0), weight, {}};
+  }
+  if (node.op != "onnx.Gemm") return std::nullopt;
+  const ir::Arg* transposed = node.find("transB");
+  const bool plain = transposed != nullptr && *transposed == ir::Arg{shape::Int(1)} &&
+                     node.find("alpha") == nullptr && node.find("beta") == nullptr &&
+                     node.find("transA") == nullptr;
+  if (!plain || !is_weight(graph, input_of(node, 1))) return std::nullopt;
+  return WeightProduct{input_of(node, 0), input_of(node, 1), input_of(node, 2)};
+}
+
+bool is_other_way_round(const ir::Graph& graph, const ir::Node& node) {
+  return node.op == "onnx.MatMul" && is_weight(graph, input_of(node, 1));
+}
+
+ir::ValueId looked_up(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op != "onnx.Gather") return {};
+  const ir::Arg* axis = node.find("axis");
+  if (axis != nullptr && !(*axis->get<shape::Int>() == shape::Int(0))) return {};
+  const ir::ValueId table = input_of(node, 0);
+  return is_weight(graph, table) ? table : ir::ValueId{};
+}
+
+bool is_weight_matrix(const ir::Graph& graph, ir::ValueId id, bool halves) {
+  if (!is_weight(graph, id) || graph.value(id).weight_kind != ir::WeightKind::parameter)
+    return false;
+  const ir::TensorType& weight = graph.value(id).tensor();
+  if (weight.shape.size() != 2) return false;
+  const auto rows = weight.shape[0].constant().value_or(0);
+  const auto columns = weight.shape[1].constant().value_or(0);
+  return (weight.dtype == Dtype::f32 || (halves && weight.dtype == Dtype::f16)) &&
+         rows * columns >= kLeastWeight;
+}
+
+}  // namespace modelport::passes

@@ -1,0 +1,26 @@
+// Products with a weight, and embeddings, as graphs of ONNX operators have them.
+#pragma once
+
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace modelport::passes {
+
+/// Smaller weights are not worth a kernel for few bits.
+inline constexpr std::int64_t kLeastWeight = 1 << 10;
+
+/// `input` times the transpose of `weight`, plus `bias` where there is one.
+struct WeightProduct {
+  ir::ValueId input, weight, bias;
+};
+/// MatMul with a transposed weight, or Gemm that transposes it.
+std::optional<WeightProduct> weight_product(const ir::Graph& graph, const ir::Node& node);
+/// Whether the node multiplies with a weight that has its columns where others have rows.
+bool is_other_way_round(const ir::Graph& graph, const ir::Node& node);
+/// The weight whose rows the node looks up, or nothing.
+ir::ValueId looked_up(const ir::Graph& graph, const ir::Node& node);
+/// A parameter that is a matrix of known size and not small; in fp32, or in fp16 too.
+bool is_weight_matrix(const ir::Graph& graph, ir::ValueId id, bool halves);
+
+}  // namespace modelport::passes
