@@ -23,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-faults bench-capture bench-onnx bench-generate bench-llm bench-quantize bench-build fuzz fuzz-models tidy tidy-changed \
+.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-faults bench-capture bench-onnx bench-generate bench-llm bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
   support clean setup
 
 help:
@@ -48,6 +48,7 @@ help:
 	@echo "make bench-llm      language models for onnxruntime next to genai's builder: export, memory, speed"
 	@echo "make bench-executorch  ExecuTorch programs next to transformers.exporters and optimum-executorch (LAYERS=2 is quicker)"
 	@echo "make bench-quantize weights in 4 bits: time and error next to torchao"
+	@echo "make bench-fleet    exports a minute of every model of the zoo in every format, next to transformers.exporters"
 	@echo "make bench-build    seconds of processor of builds, demo and tests, next to another commit (BASE=...); fails if a goal is missed"
 	@echo "make support        write docs/SUPPORT.md anew"
 	@echo "make clean          remove build/ and $(VENV)"
@@ -184,6 +185,10 @@ bench-llm: build $(VENV)/.bench
 bench-quantize: build
 	$(PY) -m pip install $(PIP_ARGS) -q --no-deps torchao==0.18.0
 	$(PY) bench/bench_quantize.py
+
+# ExecuTorch's own compiler, which the peer uses, needs all that its wheel asks for: without it that format is left out.
+bench-fleet: build $(VENV)/.bench
+	$(PY) bench/bench_fleet.py
 
 # The peer needs all that its wheel asks for; we need the wheel alone.
 bench-executorch: build

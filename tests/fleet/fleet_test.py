@@ -204,3 +204,23 @@ def test_ctrl_c_leaves_what_was_done(checkpoint: Make, settings: Settings) -> No
     place.close()
     assert [row["name"] for row in rows] == ["quick"]
     assert run_here(jobs[:1], settings)["quick"]["cached"]
+
+
+def test_a_worker_keeps_to_the_model_that_it_has(checkpoint: Make, settings: Settings) -> None:
+    models, forms = [checkpoint(f"m{i}") for i in range(6)], ("onnx", "pt2", "executorch")
+    jobs = [Job(f"m{i}-{form}", model, form) for i, model in enumerate(models) for form in forms]
+    rows = run_here(jobs, settings)
+    of_model = [{rows[f"m{i}-{form}"]["result"]["process"] for form in forms} for i in range(6)]
+    assert sum(len(processes) == 1 for processes in of_model) >= 4
+
+
+def test_jobs_are_handed_out_in_a_fraction_of_a_millisecond() -> None:
+    jobs = [Job(f"m{i}", "/nowhere", "onnx") for i in range(20_000)]
+    rows: list[dict[str, Any]] = []
+    schedule, machine = Schedule(jobs, rows.append), _Machine("here", memory=1 << 50, slots=1)
+    machine.perform = lambda slot, job: {"name": job.name, "ok": True}  # type: ignore[method-assign]
+    started = time.perf_counter()
+    schedule.add(machine)
+    schedule.wait(tuple)
+    assert time.perf_counter() - started < 10
+    assert [row["name"] for row in rows[:2]] == ["m0", "m1"] and len(rows) == 20_000

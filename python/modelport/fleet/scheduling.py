@@ -6,12 +6,15 @@ more with the machine to itself."""
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from .jobs import Job
 from .memory import estimate
+
+_NEAR = 64
 
 
 class PlaceLost(Exception):
@@ -43,7 +46,9 @@ class Schedule:
 
     def __init__(self, jobs: Iterable[Job], done: Callable[[dict[str, Any]], None]):
         rows = [_Waiting(job, estimate(job)) for job in jobs]
-        self._waiting = sorted(rows, key=lambda row: -row.bytes)  # stable: else in the order of the list
+        # The next is the last; of equal ones the first of the list.
+        self._waiting = rows[::-1]
+        self._waiting.sort(key=lambda row: row.bytes)
         self._running: dict[str, list[_Waiting]] = {}
         self._done = done
         self._threads: list[threading.Thread] = []
@@ -86,11 +91,13 @@ class Schedule:
             self._changed.notify_all()
 
     def unfinished(self) -> list[Job]:
-        return [row.job for row in self._waiting]
+        return [row.job for row in reversed(self._waiting)]
 
     def _work(self, place: Place, slot: int) -> None:
         try:
-            while (row := self._take(place)) is not None:
+            last = ""
+            while (row := self._take(place, last)) is not None:
+                last = row.job.model
                 try:
                     found = place.perform(slot, row.job)
                 except PlaceLost:
@@ -102,26 +109,33 @@ class Schedule:
                 self._failure = error
                 self._changed.notify_all()
 
-    def _take(self, place: Place) -> _Waiting | None:
+    def _take(self, place: Place, last: str) -> _Waiting | None:
         with self._changed:
             while not self._over and (self._waiting or any(self._running.values())):
-                row = self._fitting(place)
-                if row is not None:
-                    self._waiting.remove(row)
+                index = self._fitting(place, last)
+                if index is not None:
+                    row = self._waiting.pop(index)
                     self._running[place.name].append(row)
                     return row
                 self._changed.wait()
             return None
 
-    def _fitting(self, place: Place) -> _Waiting | None:
-        """The first that there is memory for; what no memory is enough for runs alone."""
+    def _fitting(self, place: Place, last: str) -> int | None:
+        """The next that there is memory for, rather one of the model that the worker just had, whose code it has
+        imported, than of one that another has. What no memory is enough for runs alone. Only the next of a long list
+        are looked at, and the smallest."""
         running = self._running[place.name]
-        if not running:
-            return next(iter(self._waiting), None)
+        rows = self._waiting
+        near = list(range(len(rows) - 1, max(-1, len(rows) - 1 - _NEAR), -1))
         if any(row.alone for row in running):
             return None
-        free = place.memory - sum(row.bytes for row in running)
-        return next((row for row in self._waiting if row.bytes <= free and not row.alone), None)
+        if running:
+            free = place.memory - sum(row.bytes for row in running)
+            near = [i for i in (*near, *range(min(len(rows), 1))) if rows[i].bytes <= free and not rows[i].alone]
+        own = (i for i in near if rows[i].job.model == last)
+        busy = {row.job.model for row in running}
+        others = (i for i in near if rows[i].job.model not in busy)
+        return next(itertools.chain(own, others, near), None)
 
     def _finish(self, place: Place, row: _Waiting, found: dict[str, Any]) -> None:
         again = found.pop("killed", False) and not row.alone
@@ -130,7 +144,7 @@ class Schedule:
             if self._over:  # nobody waits for it any more
                 return
             if again:
-                self._waiting.insert(0, _Waiting(row.job, row.bytes, alone=True))
+                self._waiting.append(_Waiting(row.job, row.bytes, alone=True))
             else:
                 self._done(found | {"place": place.name})
             self._changed.notify_all()
@@ -138,5 +152,5 @@ class Schedule:
     def _give_back(self, place: Place, row: _Waiting) -> None:
         with self._changed:
             self._running[place.name].remove(row)
-            self._waiting.insert(0, row)
+            self._waiting.append(row)
             self._changed.notify_all()
