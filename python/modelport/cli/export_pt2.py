@@ -12,12 +12,13 @@ from .console import Console, note_code
 from .export_onnx import warnings_as_notes
 from .inspect_artifact import size_text
 from .interrupt import interruptible
+from .model_folder import fetch_model
 
 MODEL_FILE = "model.pt2"
 
 
 def run(args: Any, console: Console) -> bool:
-    folder = Path(args.model)
+    folder = fetch_model(args, console)
     staging = Staging(args.out, model=MODEL_FILE)
     with warnings_as_notes(console), staging, interruptible(staging.discard):
         loading = _loading(args, console, folder)
@@ -25,7 +26,7 @@ def run(args: Any, console: Console) -> bool:
             captured = loading.capture()
         file = staging.folder / staging.name
         with console.stage("write", staging.written, _bytes(captured)):
-            from ..exporters.dynamo import write_pt2
+            from ..exporters.exported_program import write_pt2
 
             write_pt2(captured, file)
             if not staging.is_file:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ..base.errors import problem
 from ..fleet.jobs import FORMATS
+from . import model_arguments
 
 PT2 = """Exports a checkpoint folder to an archive that torch.export.load reads, one graph without a cache.
 
@@ -43,13 +44,9 @@ def add_pt2(
         "--dtype", choices=["fp32", "fp16", "bf16"], help="type of weights (default: the checkpoint's)"
     )
     command.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
-    command.add_argument("--batch", type=positive, default=2, help="size of the example (default 2)")
-    command.add_argument("--sequence", type=positive, help="length of the example")
+    model_arguments.add(command, positive)
     command.add_argument("--atol", type=tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
     command.add_argument("--no-check", action="store_true", help="do not compare values with the model's")
-    command.add_argument(
-        "--trust-remote-code", action="store_true", help="run the Python code in the checkpoint folder"
-    )
 
 
 def two_paths(args: argparse.Namespace) -> None:
@@ -63,14 +60,15 @@ def two_paths(args: argparse.Namespace) -> None:
 
 
 def add_fleet(command: argparse.ArgumentParser, positive: Callable[[str], int], size: Callable[[str], int]) -> None:
-    command.add_argument("models", metavar="MODELS", help="a file with a checkpoint folder a line")
+    command.add_argument(
+        "models", metavar="MODELS", help="a file with a checkpoint folder, or a name on the hub, a line"
+    )
     command.add_argument("out", metavar="OUT", help="the folder for all of them")
     what = command.add_argument_group("what is exported")
     what.add_argument("--format", action="append", choices=FORMATS, help="may be repeated (default: onnx)")
     for form in FORMATS:
-        what.add_argument(
-            f"--{form}", default="", metavar="FLAGS", help=f"flags of export {form} for all models, as one text"
-        )
+        flags = f"flags of export {form} for all models, as one text"
+        what.add_argument(f"--{form}", default="", metavar="FLAGS", help=flags)
     what.add_argument("--no-check", action="store_true", help="do not compare values with the models'")
     how = command.add_argument_group("how it is done")
     how.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="processes (default: one a processor)")

@@ -30,9 +30,9 @@ class Cache:
         self.folder = folder
         self._known = folder / "checkpoints"
 
-    def key(self, job: Job) -> str:
+    def key(self, job: Job, checkpoint: Path) -> str:
         """The same for the same bytes, settings and versions, wherever the checkpoint lies."""
-        parts = [self.fingerprint(Path(job.model)), job.format, list(job.flags), _makers()]
+        parts = [self.fingerprint(checkpoint), job.format, list(job.flags), _makers()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def fingerprint(self, checkpoint: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import problem
+from ..hub.name import hub_name
 
 FORMATS = ("onnx", "executorch", "pt2")
 _LINE = "write a line for each model: its folder, and flags of its own, if any: ./bert-base --task fill-mask"
@@ -47,7 +48,8 @@ def read_jobs(file: Path, formats: Sequence[str], flags: Mapping[str, Sequence[s
             raise problem("E0306", f"{file}:{number}: {error}", _LINE) from error
         if not words:
             continue
-        row = (os.path.abspath(words[0]), words[1:])
+        path = os.path.abspath(words[0]) if hub_name(words[0]) is None else words[0]
+        row = (path, words[1:])
         if row in models.values():
             raise problem("E0306", f"{file}:{number}: {words[0]} is in the list twice", "leave one of them out")
         models[_name(row[0], models)] = row

@@ -9,6 +9,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ..base.errors import ExportError, problem
+from ..hub.folder import checkpoint_folder
+from ..hub.name import hub_name
 from .cache import Cache
 from .jobs import Job
 from .worker import MODULE, Worker
@@ -34,16 +37,16 @@ def perform(job: Job, settings: Settings, worker: Worker) -> dict[str, Any]:
     row: dict[str, Any] = {"name": job.name, "model": job.model, "format": job.format, "flags": list(job.flags)}
     try:
         row |= _result(job, settings, worker)
+    except ExportError as error:
+        row |= _failed(error.code, error.diagnostics[0]["what"] if error.diagnostics else str(error))
     except OSError as error:
         row |= _failed("E0103", f"{error.filename or job.model}: {error.strerror or error}")
     return row | {"seconds": round(time.perf_counter() - started, 4), "at": round(time.time(), 3)}
 
 
 def _result(job: Job, settings: Settings, worker: Worker) -> dict[str, Any]:
-    if not Path(job.model).is_dir():
-        return _failed("E0103", f"{job.model}: no such folder")
     cache = Cache(Path(settings.cache))
-    key = cache.key(job)
+    key = cache.key(job, _folder(job))
     found = cache.find(key)
     if found is not None and not (settings.again and not found["ok"]):
         cached = True
@@ -56,6 +59,14 @@ def _result(job: Job, settings: Settings, worker: Worker) -> dict[str, Any]:
         cache.link(key, target)
         row["out"] = os.fspath(target)
     return row
+
+
+def _folder(job: Job) -> Path:
+    """Of a name of the hub what is in it is fetched, here, where it is exported."""
+    if hub_name(job.model) is None and not Path(job.model).is_dir():
+        raise problem("E0103", f"{job.model}: no such folder", "name a checkpoint folder, or a name on the hub")
+    asked = dict(zip(job.flags, job.flags[1:], strict=False)).get("--revision")
+    return checkpoint_folder(job.model, revision=asked, code="--trust-remote-code" in job.flags)
 
 
 def _made(job: Job, settings: Settings, worker: Worker, cache: Cache, key: str) -> dict[str, Any]:
