@@ -116,6 +116,18 @@ def test_what_is_written_has_the_weights(hub: LocalHub, llama: Any, tmp_path: Pa
     assert modelport.check(tmp_path / "model.onnx", model, INPUTS).ok
 
 
+def test_weights_that_tying_moves_get_their_values_too(hub: LocalHub, tmp_path: Path) -> None:
+    model = tiny("bert for masked words")
+    with torch.no_grad():
+        model.cls.predictions.bias.normal_()
+    model.save_pretrained(tmp_path / "bert")
+    hub.add_folder("org/bert", tmp_path / "bert")
+    captured = modelport.capture("org/bert", INPUTS)
+    torch.testing.assert_close(captured.run(**INPUTS).logits, model(**INPUTS).logits)
+    halves = modelport.capture(tmp_path / "bert", INPUTS, dtype=torch.bfloat16).run(**INPUTS).logits
+    torch.testing.assert_close(halves.float(), model(**INPUTS).logits, atol=0.05, rtol=0.05)
+
+
 def test_values_of_buffers_are_fetched_alone(hub: LocalHub, tmp_path: Path) -> None:
     """A capture computes with those, as with the statistics of batch norms."""
     torch.manual_seed(0)

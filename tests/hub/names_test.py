@@ -13,6 +13,7 @@ import pytest
 import tiny_checkpoints
 import torch
 from local_hub import COMMIT, TOKEN, LocalHub
+from safetensors.torch import save_file
 
 import modelport
 from modelport import ExportError
@@ -228,3 +229,27 @@ def test_the_environment_says_where_the_hub_is(hub: LocalHub, bert: Path, tmp_pa
     assert row["class"] == "BertForMaskedLM" and row["commit"] == COMMIT and row["weights"]["count"] > 10
     assert hub.sent["org/bert/model.safetensors"] <= 65536
     assert not list((tmp_path / "home").rglob("open/*"))
+
+
+def test_an_adapter_and_its_base_are_both_fetched_by_their_names(
+    hub: LocalHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tiny_models import tiny
+
+    model = tiny("llama", hidden_size=256, intermediate_size=1024)
+    model.save_pretrained(tmp_path / "base")
+    hub.add_folder("org/base", tmp_path / "base")
+    q = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+    halves = {f"{q}A.weight": torch.randn(2, 256), f"{q}B.weight": torch.randn(256, 2)}
+    settings = {"peft_type": "LORA", "base_model_name_or_path": "org/base", "r": 2, "lora_alpha": 2}
+    (tmp_path / "adapter").mkdir()
+    save_file(halves, tmp_path / "adapter" / "adapter_model.safetensors")
+    (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps(settings))
+    hub.add_folder("org/adapter", tmp_path / "adapter")
+    inputs = {"input_ids": torch.arange(5, 12)[None]}
+    captured = modelport.capture("org/adapter", inputs)
+    assert hub.sent["org/base/model.safetensors"] <= 65536
+    with torch.no_grad():
+        model.model.layers[0].self_attn.q_proj.weight += halves[f"{q}B.weight"] @ halves[f"{q}A.weight"]
+    torch.testing.assert_close(captured.run(**inputs).logits, model(**inputs).logits, atol=1e-4, rtol=1e-3)
+    assert call(*EXPORT, "org/adapter", tmp_path / "out") == 0

@@ -18,10 +18,14 @@ _COMPANIONS = (
 
 
 def copy_companions(source: Path, target: Path) -> None:
-    for pattern in _COMPANIONS:
-        for file in sorted(source.glob(pattern)):
-            if file.is_file() and not (target / file.name).exists():
-                shutil.copyfile(file, target / file.name)
+    """Of an adapter: its own, and what it lacks from the model that it changes."""
+    from ..weights.adapter import base_of
+
+    for folder in dict.fromkeys((source, base_of(source))):
+        for pattern in _COMPANIONS:
+            for file in sorted(folder.glob(pattern)):
+                if file.is_file() and not (target / file.name).exists():
+                    shutil.copyfile(file, target / file.name)
 
 
 def write_contract(client: str, console: Console, folder: Path, config: Any, generation_config: Any = None) -> None:

@@ -18,6 +18,7 @@ from ..inputs.of_folder import example_for
 from ..lazy.entry import capture
 from ..lazy.folder import model_with_values, open_model
 from ..weights import lazy_weights
+from ..weights.adapter import base_of, task_of
 from ..weights.checkpoint import Checkpoint, read_config
 from ..weights.loading import quiet_transformers
 from ..weights.remote_code import code_files, refuse_code
@@ -154,12 +155,12 @@ class Loading:
             files = code_files(self.folder, "AutoModel") or code_files(self.folder)
             what = f"{foreign[0]}, which is no class of transformers,"
             raise refuse_code(self.folder, what, files, "--trust-remote-code")
-        return model_class(self.written, self.args.task)
+        return model_class(self.written, self.args.task or task_of(self.folder))
 
     def _config(self) -> Any:
         try:
             with quiet_transformers():
-                return self.cls.config_class.from_pretrained(self.folder)
+                return self.cls.config_class.from_pretrained(base_of(self.folder))
         except Exception as error:  # configs refuse values in any way
             what = f"{self.folder / 'config.json'}: {type(error).__name__}: {error}"
             raise problem("E0103", what, "download it again") from error

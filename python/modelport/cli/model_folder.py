@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..hub.folder import checkpoint_folder, origin_of
-from ..hub.headers import close
+from ..hub.headers import close_all
 from ..hub.name import hub_name
 from .console import Console
 
@@ -33,7 +33,7 @@ def with_headers(args: argparse.Namespace, console: Console) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        close(folder)
+        close_all()
 
 
 def _trusts(args: argparse.Namespace) -> bool:

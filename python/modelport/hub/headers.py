@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..base.errors import problem
+from .files import ADAPTER
 from .kept import headers_of, open_folders
 from .ranges import Part, fetch_part
 from .refusals import in_our_words, not_reached
@@ -111,6 +112,8 @@ def with_headers(repository: Repository, *, code: bool) -> Path:
     weights = repository.weights(settings)
     if all((settings / name).is_file() for name in weights):
         return settings
+    if weights == [ADAPTER]:  # which is small, and wanted for its values
+        return repository.with_weights(code=code)
     made = Holes(repository, settings, weights)
     _kept[str(made.folder)] = made
     return made.folder
@@ -121,8 +124,7 @@ def holes_in(folder: str | os.PathLike[str]) -> Holes | None:
     return _kept.get(os.fspath(folder))
 
 
-def close(folder: str | os.PathLike[str]) -> None:
-    """Removes a folder of headers; any other stays."""
-    found = _kept.pop(os.fspath(folder), None)
-    if found is not None:
-        found.close()
+def close_all() -> None:
+    """Removes the folders of headers."""
+    while _kept:
+        _kept.popitem()[1].close()

@@ -22,6 +22,7 @@ from ..base.errors import ExportError, problem
 from ..base.place import model_line
 from ..capturing.recording import zeros_of
 from ..models.transformers_private import make_missing, mark_as_loaded
+from ..weights.adapter import adapter_in
 from ..weights.checkpoint import Checkpoint, empty_like, read_class_config
 from ..weights.packed import find_packed, read_format
 from ..weights.streams import WeightStreams
@@ -60,13 +61,20 @@ class CheckpointWeights:
         if form is not None:
             del config.quantization_config  # of what is stored, not of the model
         dtype = _set_dtype(config, checkpoint, asked)
+        adapter = adapter_in(folder)
+        if adapter is not None:
+            adapter.fit(config)
         self.model = build_on_meta(model_class, config, dtype)
-        sources = bind(self.model, checkpoint, dtype, find_packed(checkpoint.tensors, form) if form else None)
+        packed = find_packed(checkpoint.tensors, form) if form else {}
+        sources = bind(self.model, checkpoint, dtype, packed, adapter)
         _settle_ties(self.model, checkpoint, sources)
         self._lazy: list[tuple[torch.Tensor, Source]] = []
+        mapped: list[tuple[torch.Tensor, int, Source]] = []
         for name, source in sources.items():
-            self._place(name, source)
+            self._place(name, source, mapped)
         _make_the_rest(self.model, sources)
+        # Tying gives the bias of a head other memory, with what was there before: maybe nothing yet.
+        self._lazy += [(tensor, source) for tensor, place, source in mapped if tensor.data_ptr() != place]
         self.sources = _by_every_name(self.model, sources)
         self.refused = False  # whether a forward pass for its values was refused
         self.read = False  # whether values turned out to be needed
@@ -157,7 +165,7 @@ class CheckpointWeights:
             raise problem("E0206", "the values of the model are asked for", "modelport.capture(model, inputs)")
         self.fill()
 
-    def _place(self, name: str, source: Source) -> None:
+    def _place(self, name: str, source: Source, mapped: list[tuple[torch.Tensor, int, Source]]) -> None:
         path, _, leaf = name.rpartition(".")
         module = self.model.get_submodule(path)
         stored = source.as_stored
@@ -167,10 +175,13 @@ class CheckpointWeights:
             tensor = self.checkpoint.tensor(stored.name)
         else:
             tensor = empty_like(source.made)
-            self._lazy.append((tensor, source))
         if leaf in module._parameters:
             tensor = torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
             module._parameters[leaf] = tensor
+            if stored is None or not stored.is_aligned:
+                self._lazy.append((tensor, source))
+            else:
+                mapped.append((tensor, tensor.data_ptr(), source))
         else:
             module._buffers[leaf] = tensor
         mark_as_loaded([tensor])

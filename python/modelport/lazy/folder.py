@@ -13,8 +13,9 @@ from ..models.locks import building_alone
 from ..models.transformers_private import generation_config_among_settings
 from ..quick_imports import deferred
 from ..weights import lazy_weights
+from ..weights.adapter import base_of
 from ..weights.checkpoint import Checkpoint, find_class, read_config
-from ..weights.loading import load_model, quiet_transformers
+from ..weights.loading import load_class, load_model, quiet_transformers
 from ..weights.packed import read_format
 from .captured import CheckpointCaptured
 from .checkpoint_weights import CheckpointWeights, NeedsValues, reason_of
@@ -34,8 +35,7 @@ def capture_folder(
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
         opening.checkpoint.have_contents()
-        with building_alone():
-            model = opening.model_class.from_pretrained(folder, trust_remote_code=False).eval()
+        model = load_class(folder, opening.model_class)
         if dtype is None:
             loaded = capture_model(model, inputs, **options)
         else:
@@ -60,9 +60,7 @@ def open_model(path: str | os.PathLike[str], *, model_class: Any = None, dtype: 
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
         opening.checkpoint.have_contents()
-        settings = {} if dtype is None else {"dtype": dtype}
-        with building_alone():
-            return opening.model_class.from_pretrained(folder, trust_remote_code=False, **settings).eval()
+        return load_class(folder, opening.model_class, dtype)
     if weights.model.can_generate():
         weights.model.generation_config = _generation_config(folder)
     return weights.model
@@ -101,6 +99,7 @@ def _generation_config(folder: Path) -> Any:
     """As from_pretrained finds it: older checkpoints have it among the settings of the model."""
     from transformers import GenerationConfig
 
+    folder = folder if (folder / "generation_config.json").is_file() else base_of(folder)
     try:
         return GenerationConfig.from_pretrained(folder)
     except OSError:

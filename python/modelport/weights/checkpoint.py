@@ -14,6 +14,7 @@ from ..base.errors import problem
 from ..base.settings_file import read_settings
 from ..hub.headers import holes_in
 from ..models.transformers_private import classes_for, is_auto_class
+from .adapter import base_of
 from .remote_code import code_files, refuse_code
 
 DTYPES = {
@@ -60,7 +61,7 @@ class Checkpoint:
     """The tensors of a folder by name. Opening reads headers; the bytes of a tensor are read when they are used."""
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = Path(path)
+        self.path = path = base_of(Path(path))
         rows = stored_tensors(os.fspath(path))
         self.tensors = {
             name: StoredTensor(file, offset, nbytes, DTYPES[dtype], tuple(shape), name)
@@ -179,10 +180,11 @@ def empty_like(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """config.json as it is written."""
+    """config.json as it is written; of an adapter, that of the model that it changes."""
     way_out = "name a folder made by save_pretrained, or download one: hf download <model> --local-dir <folder>"
     if not folder.is_dir():
         raise problem("E0103", f"{folder}: no such folder", way_out)
+    folder = base_of(folder)
     try:
         return read_settings(folder / "config.json")
     except FileNotFoundError:
@@ -213,6 +215,7 @@ def find_class(folder: Path, written: dict[str, Any], model_class: Any) -> Any:
 
 def read_class_config(folder: Path, model_class: Any) -> tuple[Any, Any]:
     """The model class (of an auto class, the one that the config asks for) and its configuration."""
+    folder = base_of(folder)
     if is_auto_class(model_class):
         config = _auto_config(folder)
         found = classes_for(model_class, config)

@@ -12,7 +12,8 @@ import torch
 
 from ..base.settings_file import read_settings
 from ..models.locks import building_alone
-from .checkpoint import Checkpoint, find_class, read_config
+from .adapter import adapter_in, base_of
+from .checkpoint import Checkpoint, find_class, read_class_config, read_config
 
 
 @contextmanager
@@ -44,7 +45,19 @@ def load_model(folder: str | os.PathLike[str], model_class: Any = None, dtype: t
     written = read_config(folder)
     Checkpoint(folder).have_contents()  # refuses pickles and broken files, with a way out
     chosen = find_class(folder, written, model_class)
-    settings = {} if dtype is None else {"dtype": dtype}
-    with building_alone(), quiet_transformers():
-        model = chosen.from_pretrained(folder, trust_remote_code=False, **settings)
+    with quiet_transformers():
+        return load_class(folder, chosen, dtype)
+
+
+def load_class(folder: Path, model_class: Any, dtype: torch.dtype | None = None) -> Any:
+    """As transformers loads the class from the folder; an adapter is merged into its base."""
+    settings: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+    adapter = adapter_in(folder)
+    if adapter is not None:
+        model_class, settings["config"] = read_class_config(folder, model_class)
+        adapter.fit(settings["config"])
+    with building_alone():
+        model = model_class.from_pretrained(base_of(folder), trust_remote_code=False, **settings)
+    if adapter is not None:
+        adapter.merge_into(model)
     return model.eval()

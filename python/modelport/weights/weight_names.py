@@ -21,6 +21,7 @@ from transformers.core_model_loading import (
 
 from ..base.errors import ExportError, problem
 from ..models.transformers_private import dtype_plan, optional_weights
+from .adapter import Adapter, Change
 from .checkpoint import Checkpoint, StoredTensor
 from .packed import PackedWeight
 
@@ -90,15 +91,23 @@ class Misfits:
 
 
 def bind(
-    model: Any, checkpoint: Checkpoint, dtype: torch.dtype, packed: Mapping[str, PackedWeight] | None = None
+    model: Any,
+    checkpoint: Checkpoint,
+    dtype: torch.dtype,
+    packed: Mapping[str, PackedWeight],
+    adapter: Adapter | None = None,
 ) -> dict[str, Source]:
     """A source for each name of the model's state that the checkpoint has; ExportError (E0104) names every misfit.
     `packed` are the weights that it has as codes."""
     state = model.state_dict()
     misfits = Misfits()
-    sources, conversions = _matched(model, checkpoint, packed or {}, misfits)
+    sources, conversions = _matched(model, checkpoint, packed, misfits)
     for conversion in conversions:
         sources |= _converted(model, conversion, misfits)
+    names: dict[str, str] = {}
+    if adapter is not None:
+        names = adapter.names_in(model, _ties(model, checkpoint, sources))
+        sources |= {names[name]: _saved(tensor) for name, tensor in adapter.saved.items() if name in names}
     wanted = wanted_dtypes(model, dtype)
     sources = {
         name: _fitted(name, source, state[name], wanted(name, state[name].dtype), misfits)
@@ -108,7 +117,38 @@ def bind(
     misfits.missing = _missing(model, sources)
     if misfits.missing or misfits.wrong:
         raise misfits.error(model, checkpoint)
+    if adapter is not None:
+        changed = {names[name]: change for name, change in adapter.changes.items()}
+        sources |= {n: _merged(sources[n], c, adapter.transposes(model, n)) for n, c in changed.items() if n in sources}
     return sources
+
+
+def _ties(model: Any, checkpoint: Checkpoint, sources: dict[str, Source]) -> dict[str, str]:
+    """The weight that each further name of it stands for. Copies that are stored under such names are left out: they
+    would not change with it."""
+    found = {}
+    for target, source in model.all_tied_weights_keys.items():
+        one, two = (sources[name].as_stored if name in sources else None for name in (target, source))
+        if one is not None and two is not None and checkpoint.same_bytes(one.name, two.name):
+            del sources[target]
+        if target not in sources:
+            found[target] = source
+    return found
+
+
+def _saved(tensor: torch.Tensor) -> Source:
+    """A weight that an adapter brings."""
+    return Source((), ("of the adapter",), tensor.to("meta"), lambda _read: tensor)
+
+
+def _merged(source: Source, change: Change, transposed: bool) -> Source:
+    """With what an adapter adds, in the type that the model has the weight in."""
+
+    def make(read: Read) -> torch.Tensor:
+        return change.merged(source.make(read), transposed=transposed)
+
+    steps = (*source.steps, "plus the adapter")
+    return dataclasses.replace(source, steps=steps, make=make, uncast=None, packed=None)
 
 
 def _stored(stored: StoredTensor) -> Source:
