@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Signature {
   std::string input_structure;  // torch.utils._pytree.treespec_dumps of (args, kwargs); empty: flat
                                 // keyword arguments
   std::string output_structure;  // of the result; empty: a flat tuple
+  /// Outputs that are inputs, by name: where their values differ, the model has written there.
+  std::vector<std::pair<std::string, std::string>> given;
   bool operator==(const Signature&) const = default;
 };
 

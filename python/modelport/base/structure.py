@@ -24,6 +24,8 @@ class Flat:
     names: list[str]
     leaves: list[Any]
     spec: pytree.TreeSpec
+    # Of outputs: which are inputs, in which the model may have written, by their names.
+    given: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         return {n: v for n, v in zip(self.names, self.leaves, strict=True) if isinstance(v, torch.Tensor)}

@@ -52,7 +52,8 @@ Signature signature_of(const py::dict& call) {
           leaves_of(py::cast<std::vector<LeafRow>>(call["outputs"])),
           py::cast<std::vector<std::string>>(call["arguments"]),
           py::cast<std::string>(call["input_structure"]),
-          py::cast<std::string>(call["output_structure"])};
+          py::cast<std::string>(call["output_structure"]),
+          py::cast<std::vector<std::pair<std::string, std::string>>>(call["given"])};
 }
 
 void write(const Program& program, const std::string& path, const py::dict& call) {

@@ -30,20 +30,21 @@ def record(model: Any, flat: Flat, axes: Axes, session: Any, trial: Trial, *, ex
         session.set_trial(trial is Trial.COMPARED)
     for symbol in axes.symbols.values():
         session.declare(symbol.name, symbol.hint(flat), symbol.low, symbol.high)
-    with _recorded(model, flat, axes, session, exporting) as result:
+    with _recorded(model, flat, axes, session, exporting) as (result, traced):
         in_graph = [_add_output(session, n, v) for n, v in zip(result.names, result.leaves, strict=True)]
         spec = plain_spec(result.spec)
         left = _left_behind(model, session)
     constants = [None if inside else leaf for inside, leaf in zip(in_graph, result.leaves, strict=True)]
     program = session.finish(_graph_name(model))
-    captured = Captured(program, flat, Flat(result.names, constants, spec), in_graph)
+    outputs = Flat(result.names, constants, spec, _given(result, flat.names, traced))
+    captured = Captured(program, flat, outputs, in_graph)
     captured.left = left
     return captured
 
 
 @contextmanager
-def _recorded(model: Any, flat: Flat, axes: Axes, session: Any, exporting: bool) -> Iterator[Flat]:
-    """What the model gives while the session records; afterwards the model is as it was."""
+def _recorded(model: Any, flat: Flat, axes: Axes, session: Any, exporting: bool) -> Iterator[tuple[Flat, list[Any]]]:
+    """What the model gives while the session records, and the inputs that it got; afterwards the model is as it was."""
     leaves = [
         session.add_input(name, leaf, axes.of(name, leaf)) if isinstance(leaf, torch.Tensor) else leaf
         for name, leaf in zip(flat.names, flat.leaves, strict=True)
@@ -64,7 +65,7 @@ def _recorded(model: Any, flat: Flat, axes: Axes, session: Any, exporting: bool)
             forget_sizes(state.modules)
             session.start()
             try:
-                yield flatten(_call(session, model, unflatten(leaves, flat.spec)))
+                yield flatten(_call(session, model, unflatten(leaves, flat.spec))), leaves
             finally:
                 session.stop()
     finally:
@@ -77,7 +78,7 @@ def zeros_of(model: torch.nn.Module, inputs: Mapping[str, Any]) -> Any:
     but its shape."""
     flat = flatten(dict(inputs))
     try:
-        with _recorded(model, flat, Axes(), core.Session(False), exporting=True) as result:
+        with _recorded(model, flat, Axes(), core.Session(False), exporting=True) as (result, _):
             leaves = result.leaves
             zeros = [torch.zeros(tuple(x.shape), dtype=x.dtype) if isinstance(x, torch.Tensor) else x for x in leaves]
             spec = plain_spec(result.spec)
@@ -103,6 +104,13 @@ def _call(session: Any, model: Any, kwargs: dict[str, Any]) -> Any:
             "check that the model runs on them: model(**inputs)",
             where=where,
         ) from error
+
+
+def _given(result: Flat, names: list[str], traced: list[Any]) -> dict[str, str]:
+    """Outputs that are tensors of the inputs, such as those of a cache of fixed size, which a model writes into."""
+    inputs = {id(leaf): name for name, leaf in zip(names, traced, strict=True) if isinstance(leaf, torch.Tensor)}
+    pairs = zip(result.names, result.leaves, strict=True)
+    return {name: inputs[id(leaf)] for name, leaf in pairs if id(leaf) in inputs}
 
 
 def _add_output(session: Any, name: str, leaf: Any) -> bool:

@@ -18,6 +18,7 @@ from ..artifacts.limits import Limits
 from ..artifacts.pte import NOTES, without_schemas
 from ..artifacts.staging import Staging
 from ..base import core
+from ..base.errors import problem
 from ..base.structure import unflatten
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
@@ -26,6 +27,7 @@ from .configs import ExecutorchConfig
 from .executorch_bounds import bounds_of, one_name_an_axis, within_memory
 from .executorch_constants import of_detection
 from .executorch_file import Method, lower, write_executorch
+from .exported_program import ExportedProgram
 from .onnx import warn_of_overflows
 
 _METHOD = "forward"
@@ -129,6 +131,12 @@ class ExecutorchProgram:
         path = Path(self._home.name) / self.file_name
         self.write(path, checks_as_outputs=True)
         return ProgramSession(path)
+
+    def exported_program(self, method_name: str = _METHOD) -> ExportedProgram:
+        """What was captured as torch has it, by the name that ExecuTorch's own object gives it."""
+        if method_name != _METHOD:
+            raise problem("E0306", f"the program has no method {method_name!r}", f"exported_program({_METHOD!r})")
+        return ExportedProgram(self.captured)
 
     @property
     def buffer(self) -> bytes:

@@ -96,6 +96,7 @@ def _call(captured: Captured, input_structure: str, output_structure: str) -> di
     return {
         "inputs": [(n, isinstance(v, torch.Tensor), v) for n, v in zip(inputs.names, inputs.leaves, strict=True)],
         "outputs": [(n, i, v) for n, i, v in zip(outputs.names, captured.in_graph, outputs.leaves, strict=True)],
+        "given": list(outputs.given.items()),
         "arguments": list(_example(inputs)[1]),  # also those without a tensor, such as an empty cache
         "input_structure": input_structure,
         "output_structure": output_structure,

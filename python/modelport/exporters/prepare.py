@@ -15,7 +15,7 @@ from ..models.locks import only_user
 from .preparers import precompute_export_inputs
 
 _LABELS = ("labels", "future_values")
-_OUTPUT_FLAGS = ("use_cache", "output_attentions", "output_hidden_states", "return_dict", "return_loss")
+OUTPUT_FLAGS = ("use_cache", "output_attentions", "output_hidden_states", "return_dict", "return_loss")
 _NOT_CONTAINERS = (type, enum.Enum, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -29,7 +29,7 @@ def prepare_for_export(
             raise problem("E0301", f"the inputs have '{label}': a loss cannot be exported", f"inputs.pop('{label}')")
     if inputs.get("return_loss") or getattr(getattr(model, "config", None), "return_loss", False):
         raise problem("E0301", "return_loss is set: a loss cannot be exported", "model.config.return_loss = False")
-    flags = {name: inputs.pop(name) for name in _OUTPUT_FLAGS if name in inputs}
+    flags = {name: inputs.pop(name) for name in OUTPUT_FLAGS if name in inputs}
     precompute_export_inputs(model, inputs)
     dtype, device = module_dtype(model), module_device(model)
     if dtype is not None and device is not None:

@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 from transformers.exporters.auto import AUTO_EXPORTER_MAPPING
 from transformers.exporters.base import HfExporter
 
+from ..base.structure import flatten, unflatten
 from ..exporters import base, configs, dynamo, executorch_exporter, onnx
+from ..exporters.prepare import OUTPUT_FLAGS
 
 
 class _Exporter(HfExporter):  # type: ignore[misc]  # transformers has no types
@@ -46,6 +48,16 @@ class DynamoExporter(_Exporter):
     ours = dynamo.DynamoExporter
     config_class = configs.DynamoConfig
     min_versions = ours.min_versions
+
+    def export(self, model: Any, sample_inputs: MutableMapping[str, Any], config: Any = None) -> Any:
+        """As with transformers, the program takes no flags (`use_cache`, ...), and they are gone from the inputs."""
+        program = super().export(model, sample_inputs, config)
+        for flag in OUTPUT_FLAGS:
+            sample_inputs.pop(flag, None)
+        inputs = program.captured.inputs
+        taken = unflatten(inputs.leaves, inputs.spec)
+        program.captured.inputs = flatten({name: taken[name] for name in taken if name not in OUTPUT_FLAGS})
+        return program
 
 
 class OnnxExporter(_Exporter):

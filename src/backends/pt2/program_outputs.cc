@@ -62,12 +62,28 @@ std::string flat_inputs(const std::vector<std::string>& names) {
 
 }  // namespace
 
+/// Inputs that the model has written to, and what is in them afterwards.
+std::vector<ir::Mutation> ProgramWriter::written_inputs() const {
+  std::vector<ir::Mutation> written;
+  for (const auto& [output_name, input_name] : request_.signature.given) {
+    const auto output = std::ranges::find(graph_.outputs, output_name, &ir::Output::name);
+    const auto input = std::ranges::find(graph_.inputs, input_name, [&](ir::ValueId id) {
+      return std::string_view(graph_.value(id).name);
+    });
+    if (output == graph_.outputs.end() || input == graph_.inputs.end()) continue;
+    const ir::ValueId* value = output->value.get<ir::ValueId>();
+    if (value != nullptr && *value != *input) written.push_back({*input, *value});
+  }
+  return written;
+}
+
 /// Torch copies into the buffers when the program has run, so a value that shares memory with one
 /// of them is copied before that.
 std::string ProgramWriter::safe_from_writes(ir::ValueId id) {
   const ir::ValueId memory = memory_of(graph_, id);
+  const auto is_it = [&](const ir::Mutation& m) { return m.buffer == memory; };
   const bool written =
-      std::ranges::any_of(graph_.mutations, [&](const auto& m) { return m.buffer == memory; });
+      std::ranges::any_of(graph_.mutations, is_it) || std::ranges::any_of(written_inputs(), is_it);
   if (!written) return names_[id.index];
   NodeText node;
   node.target = "torch.ops.aten.clone.default";
@@ -96,6 +112,17 @@ void ProgramWriter::add_mutations() {
         output_specs_,
         fmt::format("{{\"{0}_mutation\": {{\"arg\": {{\"name\": {1}}}, \"{0}_name\": {2}}}}}",
                     parameter ? "parameter" : "buffer", name, target));
+  }
+  for (const ir::Mutation& mutation : written_inputs()) {
+    std::string name;
+    append_string(name, safe_from_writes(mutation.value));
+    std::string target;
+    append_string(target, names_[mutation.buffer.index]);
+    append_item(outputs_, fmt::format("{{\"as_tensor\": {{\"name\": {}}}}}", name));
+    append_item(output_specs_,
+                fmt::format("{{\"user_input_mutation\": {{\"arg\": {{\"name\": {}}}, "
+                            "\"user_input_name\": {}}}}}",
+                            name, target));
   }
 }
 

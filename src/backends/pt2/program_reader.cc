@@ -171,6 +171,9 @@ void ProgramReader::read_outputs(const Json& outputs, const Json& specs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!specs[i].is_object() || specs[i].size() != 1)
       damaged("the program has an output of no kind");
+    // A graph gives what it would write into an input, where the program gives it too.
+    if (specs[i].contains("user_input_mutation") && std::ranges::count(outputs, outputs[i]) > 1)
+      continue;
     if (!is_user(specs[i])) {
       read_mutation(specs[i].begin().key(), specs[i].begin().value());
       continue;
