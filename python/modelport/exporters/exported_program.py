@@ -41,16 +41,16 @@ class ExportedProgram(torch.export.ExportedProgram):
     def __getattr__(self, name: str) -> Any:
         if name not in _PARTS or "captured" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        made = vars(_torch_program(self.captured))
-        vars(self).update({part: value for part, value in made.items() if part not in vars(self)})
-        return vars(self)[name]
+        for part, value in vars(_torch_program(self.captured)).items():
+            self.__dict__.setdefault(part, value)
+        return self.__dict__[name]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedProgram:
         """The graph is copied; what was captured never changes."""
         copied = copy.copy(self)
         memo[id(self)] = copied
         parts = {name: value for name, value in vars(self).items() if name != "captured"}
-        vars(copied).update(copy.deepcopy(parts, memo))
+        copied.__dict__.update(copy.deepcopy(parts, memo))
         return copied
 
 

@@ -205,7 +205,7 @@ class OnnxProgram:
             self.renamed = {our: given[name] for name, our in inputs.items()}
             self.renamed |= {our: taken[name] for name, our in outputs.items()}
             return given, taken
-        self.renamed = dict(self.config.names or {})
+        self.renamed = dict(self.config.names) if isinstance(self.config.names, dict) else {}
         check_names(self.renamed, [*inputs.values(), *outputs.values()])
         given = {name: self.renamed.get(our, our) for name, our in inputs.items()}
         return given, {name: self.renamed.get(our, our) for name, our in outputs.items()}
