@@ -7,6 +7,7 @@ model types a client takes; tests/clients runs some of each."""
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
@@ -24,11 +25,13 @@ hold it against the code. A number refers to the reasons below the table.
   `tests/zoo_onnx_test.py`).
 - **generates**: `modelport.load(folder).generate(...)` gives the 32 greedy tokens of PyTorch, for one prompt and for
   two of which one is padded (`tests/generation/zoo_generation_test.py`); – where the class does not generate.
+- **in place**: with `--operators onnxruntime`, attention is fused with its cache, which is then written in place
+  (`tests/generation/zoo_in_place_test.py`).
 - **genai**, **transformers.js**: what `modelport export onnx --for CLIENT` writes. "runs": `tests/clients` runs it in
   the client. "known": the client takes models of this class, and no test of ours runs one in it.
 
-| architecture | class | .pt2 | ONNX | generates | genai | transformers.js |
-| --- | --- | --- | --- | --- | --- | --- |
+| architecture | class | .pt2 | ONNX | generates | in place | genai | transformers.js |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -69,7 +72,14 @@ def cells(row: Any, reasons: dict[str, int]) -> list[str]:
     generates = mark(EXPECTED_FAILURES.get(row.model_class)) if generative else "–"
     found = [mark(EXPECTED.get(str(row))), mark(EXPECTED_ONNX.get(str(row))), generates]
     clients = ["" if generates.startswith("no") else in_client(row, client) for client in CLIENTS]
-    return [row.name.split()[0], row.model_class, *found, *clients]
+    return [row.name.split()[0], row.model_class, *found, "yes" if row.model_class in in_place() else "", *clients]
+
+
+@functools.cache
+def in_place() -> set[str]:
+    """The classes of which a test shows that their cache is written in place."""
+    text = (ROOT / "tests/generation/zoo_in_place_test.py").read_text()
+    return set(re.findall(r'"(\w+)"', text.partition("IN_PLACE = (")[2].partition(")")[0]))
 
 
 def in_client(row: Any, client: str) -> str:

@@ -95,7 +95,7 @@ import ctypes, os, signal, sys
 from modelport.quick_imports import command
 command.allow()  # as the command itself starts
 command.import_quickly()
-from modelport.exporters.onnx import OnnxProgram
+from modelport.exporters.onnx_program import OnnxProgram
 from modelport.cli import main
 
 write = OnnxProgram.write

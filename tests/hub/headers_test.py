@@ -108,7 +108,7 @@ def test_a_name_gives_the_graph_of_its_folder_and_values_when_they_are_used(hub:
 
 def test_what_is_written_has_the_weights(hub: LocalHub, llama: Any, tmp_path: Path) -> None:
     from modelport.exporters.configs import OnnxConfig
-    from modelport.exporters.onnx import OnnxProgram
+    from modelport.exporters.onnx_program import OnnxProgram
 
     model, _ = llama
     captured = modelport.capture("org/llama", INPUTS, dynamic=True)

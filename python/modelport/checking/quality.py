@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,17 @@ def _perplexity(logits: torch.Tensor, ids: torch.Tensor) -> float:
     return float(torch.nn.functional.cross_entropy(flat, ids[:, 1:].reshape(-1)).exp())
 
 
+_drawn: weakref.WeakKeyDictionary[Any, torch.Tensor] = weakref.WeakKeyDictionary()
+
+
 def _own_text(model: Any) -> tuple[torch.Tensor, str]:
-    """Drawn by the model itself, always the same."""
+    """Drawn by the model itself, always the same; once for all types that are held against it."""
+    if model not in _drawn:
+        _drawn[model] = _draw(model)
+    return _drawn[model], "a text that the model drew"
+
+
+def _draw(model: Any) -> torch.Tensor:
     config = model.config.get_text_config(decoder=True)
     longest = getattr(config, "max_position_embeddings", None) or _TOKENS
     tokens = max(min(_TOKENS, longest - 1), _LEAST)
@@ -124,7 +134,7 @@ def _own_text(model: Any) -> tuple[torch.Tensor, str]:
         **settings,
     )
     torch.set_rng_state(rng)
-    return ids, "a text that the model drew"
+    return ids
 
 
 def _read(folder: Path, model: Any, path: Path) -> tuple[torch.Tensor, str]:

@@ -60,7 +60,7 @@ def _exports(
 ) -> Iterator[Export]:
     """A model of one file, once for each type; the capture is the same."""
     from ..exporters.calibration import calibrated
-    from ..exporters.onnx import OnnxProgram
+    from ..exporters.onnx_program import OnnxProgram
 
     if args.num_logits_to_keep:
         raise problem(

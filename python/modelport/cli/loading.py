@@ -9,7 +9,7 @@ import torch
 
 from ..base.dtypes import float_dtype
 from ..base.errors import ExportError, problem
-from ..exporters.onnx import warn_of_overflows
+from ..exporters.onnx_program import warn_of_overflows
 from ..exporters.prepare import cast_leaf_tensors
 from ..hub.folder import origin_of
 from ..inputs import model_class

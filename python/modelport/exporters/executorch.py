@@ -28,7 +28,7 @@ from .executorch_bounds import bounds_of, one_name_an_axis, within_memory
 from .executorch_constants import of_detection
 from .executorch_file import Method, lower, write_executorch
 from .exported_program import ExportedProgram
-from .onnx import warn_of_overflows
+from .onnx_program import warn_of_overflows
 
 _METHOD = "forward"
 

@@ -16,7 +16,8 @@ from ..base.errors import ExportError, problem
 from ..base.structure import flatten
 from ..capturing.captured import Captured
 from ..exporters.configs import OnnxConfig
-from ..exporters.onnx import OnnxExporter, OnnxProgram
+from ..exporters.onnx import OnnxExporter
+from ..exporters.onnx_program import OnnxProgram
 from ..values.tolerance import same_values
 from .example import Example
 from .layout import Batch

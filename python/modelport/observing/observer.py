@@ -24,7 +24,7 @@ from .tensor_copies import Kept, Store
 from .watch import unwatched, watched
 
 if TYPE_CHECKING:
-    from ..exporters.onnx import OnnxProgram
+    from ..exporters.onnx_program import OnnxProgram
 
 
 class _Nothing:
