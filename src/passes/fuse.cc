@@ -52,6 +52,7 @@ std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fu
 }
 
 void fuse_norms(ir::Graph& graph) { fuse(graph, ops::fusions::norms()); }
+void fuse_experts(ir::Graph& graph) { fuse(graph, ops::fusions::experts()); }
 void fuse_grouped_attention(ir::Graph& graph) { fuse(graph, ops::fusions::grouped_attention()); }
 
 }  // namespace modelport::passes

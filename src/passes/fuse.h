@@ -16,5 +16,7 @@ std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fu
 
 void fuse_norms(ir::Graph& graph);
 void fuse_grouped_attention(ir::Graph& graph);
+/// For weights in few bits alone: floats have no such kernel.
+void fuse_experts(ir::Graph& graph);
 
 }  // namespace modelport::passes

@@ -21,6 +21,10 @@ constexpr std::array kForOnnxruntime{
                   "new keys and values are written into the cache instead of copying it",
                   put_caches_in_place},
 };
+constexpr std::array kForOnnxruntimeAfter{
+    RuntimeFusion{"fuse_skip_norms", "a sum is read once for itself and for its norm",
+                  fuse_skip_norms},
+};
 constexpr std::array kAfter{
     Pass{"fold_constants", "what is known now need not be computed each time", fold_constants},
     Pass{"simplify", "casts, transposes and neutral numbers that cancel", simplify},
@@ -54,6 +58,9 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionCo
   if (own) {
     for (const RuntimeFusion& fusion : kForOnnxruntime) fusion.run(source, context);
   }
+  const auto& few_bits = settings.quantization;
+  if (few_bits && few_bits->inputs == InputCodes::none && !few_bits->only_stored)
+    fuse_experts(source);
   ir::Graph lowered = lower_to(OnnxTarget{.opset = settings.opset, .for_onnxruntime = own}, source);
   if (settings.quantization) {
     WeightQuantization how = *settings.quantization;
@@ -67,6 +74,9 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionCo
     for (const Pass& pass : kPipeline.after) {
       if (settings.opset >= pass.since_opset) pass.run(lowered);
     }
+  }
+  if (own) {
+    for (const RuntimeFusion& fusion : kForOnnxruntimeAfter) fusion.run(lowered, context);
   }
   if (settings.limits_in_graph) put_limits_into_graph(lowered, settings.opset);
   hold(lowered, kPipeline.contract);

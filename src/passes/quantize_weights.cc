@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <numeric>
 
 #include "passes/code_rows.h"
 #include "passes/rebuild.h"
@@ -15,6 +16,10 @@ namespace {
 
 constexpr std::string_view kFusion = "weights in few bits";
 
+ir::TensorType tensor(const weights::TensorForm& made) {
+  return {made.dtype, {made.shape.begin(), made.shape.end()}};
+}
+
 class Quantizer {
  public:
   Quantizer(const ir::Graph& graph, const WeightQuantization& how, FusionContext& context)
@@ -22,7 +27,7 @@ class Quantizer {
 
   ir::Graph run() {
     for (const ir::Node& node : graph_.nodes()) {
-      if (!product(node) && !embedding(node)) rebuild_.copy(node);
+      if (!product(node) && !embedding(node) && !experts(node)) rebuild_.copy(node);
     }
     return std::move(rebuild_).finish();
   }
@@ -79,9 +84,6 @@ class Quantizer {
   /// themselves.
   std::vector<ir::ValueId> tensors(ir::ValueId id, const weights::QuantizedForm& form,
                                    const weights::Scheme& scheme, ir::PlaceId place) {
-    const auto tensor = [](const weights::TensorForm& made) {
-      return ir::TensorType{made.dtype, {made.shape.begin(), made.shape.end()}};
-    };
     std::vector<ir::Type> types{tensor(form.codes), tensor(form.scales)};
     if (form.zero_points) types.emplace_back(tensor(*form.zero_points));
     if (given(id) == nullptr)
@@ -160,6 +162,70 @@ class Quantizer {
     }
     note(node, "");
     return true;
+  }
+
+  /// The weights of all experts, which share the size of blocks. Rows of the first are pairs: one
+  /// of the gate, one of what it lets through.
+  bool experts(const ir::Node& node) {
+    if (node.op != "com.microsoft.MoE") return false;
+    const ir::ValueId first = input_of(node, 2), second = input_of(node, 4);
+    const std::int64_t block = std::gcd(
+        std::gcd(*type(first).shape[2].constant(), *type(second).shape[2].constant()), how_.block);
+    const auto in = expert_codes(first, block, true, node.place);
+    const auto out = expert_codes(second, block, false, node.place);
+    const auto zero_points = [&](const std::vector<ir::ValueId>& made) {
+      return made.size() > 2 ? ir::Arg{made[2]} : ir::Arg{};
+    };
+    const ir::Arg shares{rebuild_(input_of(node, 1))};
+    ir::ArgList inputs{{rebuild_(input_of(node, 0))},
+                       shares,
+                       {in[0]},
+                       {in[1]},
+                       {},
+                       {out[0]},
+                       {out[1]},
+                       {},
+                       {},
+                       {},
+                       {}};
+    inputs.insert(inputs.end(), {zero_points(in), zero_points(out), {}, shares});
+    const auto results = rebuild_.add("com.microsoft.QMoE",
+                                      {{"inputs", {std::move(inputs)}},
+                                       {"k", *node.find("k")},
+                                       {"expert_weight_bits", {shape::Int(how_.bits)}},
+                                       {"block_size", {shape::Int(block)}},
+                                       {"accuracy_level", {shape::Int(how_.accuracy_level)}},
+                                       {"activation_type", {std::string("swiglu")}},
+                                       {"activation_alpha", {1.0}},
+                                       {"activation_beta", {0.0}},
+                                       {"swiglu_fusion", {shape::Int(1)}},
+                                       {"normalize_routing_weights", {shape::Int(0)}}},
+                                      {type(node.results[0])}, node.place);
+    rebuild_.replace(node.results[0], results[0]);
+    note(node, "");
+    return true;
+  }
+
+  std::vector<ir::ValueId> expert_codes(ir::ValueId id, std::int64_t block, bool interleaved,
+                                        ir::PlaceId place) {
+    weights::Weight facts{.name = graph_.value(id).name, .dtype = type(id).dtype};
+    for (const shape::Int& size : type(id).shape) facts.shape.push_back(*size.constant());
+    const weights::Scheme scheme{.layout = weights::QuantizedLayout::onnx_gather_block_quantized,
+                                 .bits = how_.bits,
+                                 .group = block,
+                                 .zero_points = how_.zero_points,
+                                 .scales = type(id).dtype};
+    const weights::QuantizedForm form = weights::quantized_form(facts, scheme);
+    std::vector<ir::Type> types{tensor(form.codes), tensor(form.scales)};
+    if (form.zero_points) types.emplace_back(tensor(*form.zero_points));
+    return rebuild_.add("modelport.quantized",
+                        {{"inputs", {ir::ArgList{{rebuild_(id)}}}},
+                         {"layout", {std::string(name(scheme.layout))}},
+                         {"bits", {shape::Int(how_.bits)}},
+                         {"block", {shape::Int(block)}},
+                         {"search", {how_.search}},
+                         {"interleaved", {interleaved}}},
+                        std::move(types), place);
   }
 
   /// A row's blocks one after the other: the same bytes.

@@ -33,5 +33,7 @@ struct RuntimeFusion {
 /// Attention that appends to its cache becomes attention on a cache in place. Positions and masks
 /// that nothing needs any more go; the cache may be longer than the tokens in it.
 void put_caches_in_place(ir::Graph& graph, FusionContext& context);
+/// On the graph of ONNX operators: a sum and the norm of it become one node that gives both.
+void fuse_skip_norms(ir::Graph& graph, FusionContext& context);
 
 }  // namespace modelport::passes

@@ -98,3 +98,11 @@ def test_the_limits_say_how_long_a_text_may_be():
     program = exported(made("llama"))["model"]
     assert "total_sequence_length is 1 to 64" in program.limits.words
     assert any("padding" in words for words in program.limits.words)
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("llama", "SkipSimplified"), ("gpt2", "Skip")])
+def test_a_sum_and_the_norm_of_it_are_one_node(name, kernel):
+    found = _graph(exported(made(name)))
+    assert found.count(f"com.microsoft.{kernel}LayerNormalization(") >= 4
+    assert len(re.findall(r"onnx\.\w*LayerNormalization\(", found)) <= 1  # of the embedding
+    assert "Skip" not in _graph(exported(made(name), "standard"))

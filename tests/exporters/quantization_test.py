@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import transformers
 from tiny_decoders import exported, made
 
 from modelport import ExportError, OnnxConfig, OnnxExporter, check, load
@@ -105,3 +106,39 @@ def test_it_generates(tmp_path):
     exported(made("qwen3"), dtype="int8").save(tmp_path)
     tokens = load(tmp_path).generate(torch.tensor([[5, 6, 7]]), max_new_tokens=5, do_sample=False)
     assert tokens.shape == (1, 8) and np.isin(tokens.numpy(), np.arange(128)).all()
+
+
+_EXPERTS = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2}
+_EXPERTS |= {"vocab_size": 128, "intermediate_size": 48, "moe_intermediate_size": 32, "head_dim": 8}
+MIXTURES = {
+    "MixtralForCausalLM": {"num_local_experts": 4, "num_experts_per_tok": 2},
+    "Qwen2MoeForCausalLM": {"num_experts": 4, "num_experts_per_tok": 3, "norm_topk_prob": False},
+    "Qwen3MoeForCausalLM": {"num_experts": 4, "num_experts_per_tok": 2, "norm_topk_prob": True},
+    "OlmoeForCausalLM": {"num_experts": 4, "num_experts_per_tok": 1},
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_experts_are_stored_in_few_bits_whatever_their_shares(name, tmp_path):
+    cls = getattr(transformers, name)
+    torch.manual_seed(0)
+    model = cls(cls.config_class(**_EXPERTS, **MIXTURES[name])).eval()
+    block, x = model.model.layers[1].mlp, torch.randn(2, 7, 32)
+    with torch.no_grad():
+        for parameter in block.parameters():
+            parameter *= 10
+        want = block(x)
+    for dtype, error in (("int8", 0.03), ("int4", 0.15)):
+        config = OnnxConfig(dynamic=True, dtype=dtype, quantization={"block_size": 16})
+        program = OnnxExporter().export(block, {"hidden_states": x[:, :3].contiguous()}, config)
+        program.save(tmp_path / f"{dtype}.onnx")
+        found = Artifact(tmp_path / f"{dtype}.onnx").summary
+        assert found["operators"]["com.microsoft.QMoE"] == 1
+        codes = [row for row in found["weights"] if row["name"].endswith(".codes") and "experts." in row["name"]]
+        assert len(codes) == 2 and sum(row["bytes"] for row in found["weights"]) < sum(map(_bytes, block.parameters()))
+        got = program(hidden_states=x)[0]
+        assert 0 < float((got - want).norm() / want.norm()) < error
+
+
+def _bytes(parameter):
+    return parameter.numel() * parameter.itemsize // 2

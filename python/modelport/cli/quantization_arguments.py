@@ -31,7 +31,7 @@ def add_type(group: Any) -> None:
         "--dtype",
         metavar="TYPE[,TYPE]",
         help="type of weights (default: the checkpoint's): fp32, fp16, bf16; int4 (q4), int8 (q8): of products and "
-        "embeddings, the rest in fp32; q4f16: the rest in fp16. Several give files of several types, from one capture",
+        "embeddings, the rest in fp32; q4f16: the rest in fp16. Several give files of each",
     )
 
 

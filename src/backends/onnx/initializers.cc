@@ -84,6 +84,16 @@ weights::Scheme scheme_of(const ir::Graph& graph, const ir::Node& node) {
                                                       : weights::ScaleChoice::range};
 }
 
+QuantizedTensors::Order order_of(const ir::Node& node) {
+  const auto is = [&](std::string_view name) {
+    const ir::Arg* arg = node.find(name);
+    return arg != nullptr && *arg->get<bool>();
+  };
+  return is("transposed")    ? QuantizedTensors::Order::transposed
+         : is("interleaved") ? QuantizedTensors::Order::interleaved
+                             : QuantizedTensors::Order::plain;
+}
+
 bool swaps_a_matrix(const ir::Node& node) {
   if (node.op != "onnx.Transpose") return false;
   const ir::Arg* order = node.find("perm");
@@ -213,10 +223,9 @@ class Collector {
     const ir::ValueId source = *(*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
     const weights::Weight* weight = weight_of_[source.index];
     std::shared_ptr<QuantizedTensors> tensors;
-    const ir::Arg* transposed = node.find("transposed");
     if (weight != nullptr)
-      tensors = std::make_shared<QuantizedTensors>(
-          *weight, scheme_of(graph_, node), transposed != nullptr && *transposed->get<bool>());
+      tensors =
+          std::make_shared<QuantizedTensors>(*weight, scheme_of(graph_, node), order_of(node));
     for (std::size_t i = 0; i < node.results.size(); ++i) {
       names_.rename(node.results[i], graph_.value(source).name + kParts[i].second);
       add_weight(node.results[i], weight, false);
@@ -247,30 +256,43 @@ class Collector {
 
 }  // namespace
 
+/// In the order that is wanted; a part is in memory for that, where it is another one.
+void QuantizedTensors::write(std::span<const std::byte> bytes, weights::Sink& sink) const {
+  if (order_ != Order::interleaved) return sink.write(bytes);
+  const auto size = [&](std::size_t axis) { return static_cast<std::size_t>(weight_.shape[axis]); };
+  const std::size_t rows = size(1), row = bytes.size() / (size(0) * rows);
+  for (std::size_t matrix = 0; matrix < size(0); ++matrix) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::size_t from = i / 2 + (i % 2) * (rows / 2);
+      sink.write(bytes.subspan((matrix * rows + from) * row, row));
+    }
+  }
+}
+
 void QuantizedTensors::stream(Part part, weights::Sink& sink) {
   auto& kept = part == Part::scales ? scales_ : zero_points_;
   if (part != Part::codes && kept) {
-    sink.write(*kept);
+    write(*kept, sink);
     kept.reset();
     return;
   }
   weights::MemorySink scales;
   weights::MemorySink zero_points;
-  weights::QuantizedSinks sinks{.scales = &scales};
   weights::MemorySink rows;
-  if (part == Part::codes) sinks.codes = transposed_ ? static_cast<weights::Sink*>(&rows) : &sink;
+  weights::QuantizedSinks sinks{.scales = &scales};
+  if (part == Part::codes)
+    sinks.codes = order_ == Order::plain ? &sink : static_cast<weights::Sink*>(&rows);
   if (scheme_.zero_points) sinks.zero_points = &zero_points;
   weights::quantize(weight_, scheme_, sinks);
-  if (part == Part::codes && transposed_)
+  if (part != Part::codes)
+    return write(part == Part::scales ? scales.bytes() : zero_points.bytes(), sink);
+  if (order_ == Order::interleaved) write(rows.bytes(), sink);
+  if (order_ == Order::transposed)
     weights::stream_transposed(
         {.name = weight_.name, .dtype = Dtype::i8, .shape = weight_.shape, .bytes = rows.bytes()},
         Dtype::i8, sink);
-  if (part == Part::codes) {
-    scales_ = scales.take();
-    if (scheme_.zero_points) zero_points_ = zero_points.take();
-  } else {
-    sink.write(part == Part::scales ? scales.bytes() : zero_points.bytes());
-  }
+  scales_ = scales.take();
+  if (scheme_.zero_points) zero_points_ = zero_points.take();
 }
 
 weights::ConversionCounts Initializer::stream(weights::Sink& sink) const {

@@ -16,16 +16,22 @@ namespace modelport::onnx {
 class QuantizedTensors {
  public:
   enum class Part { codes, scales, zero_points };
-  /// `transposed`: rows of codes, a byte each, are columns of what is written.
-  QuantizedTensors(const weights::Weight& weight, const weights::Scheme& scheme, bool transposed)
-      : weight_(weight), scheme_(scheme), transposed_(transposed) {}
+  enum class Order {
+    plain,
+    transposed,   // rows of codes, a byte each, are columns of what is written
+    interleaved,  // of each matrix, rows of its halves take turns
+  };
+  QuantizedTensors(const weights::Weight& weight, const weights::Scheme& scheme, Order order)
+      : weight_(weight), scheme_(scheme), order_(order) {}
   /// Codes are quantized on their way; what belongs to them is kept until it is asked for.
   void stream(Part part, weights::Sink& sink);
 
  private:
+  void write(std::span<const std::byte> bytes, weights::Sink& sink) const;
+
   const weights::Weight& weight_;
   weights::Scheme scheme_;
-  bool transposed_ = false;
+  Order order_ = Order::plain;
   std::optional<std::vector<std::byte>> scales_, zero_points_;
 };
 

@@ -111,6 +111,9 @@ std::string model_fields(const OnnxRequest& request) {
   return data;
 }
 
+/// How many outputs after the first one are not asked for.
+constexpr std::string_view kLeftOut = "outputs_left_out";
+
 std::string node_message(const ir::Graph& graph, ir::NodeId id, const ValueNames& names) {
   const ir::Node& node = graph.node(id);
   const OpName op = split(node.op);
@@ -124,14 +127,20 @@ std::string node_message(const ir::Graph& graph, ir::NodeId id, const ValueNames
       builder.add_string(proto::Node::input, value == nullptr ? std::string() : names.of(*value));
     }
   }
-  for (const ir::ValueId result : node.results)
+  const ir::Arg* left_out = node.find(kLeftOut);
+  for (const ir::ValueId result : node.results) {
     builder.add_string(proto::Node::output, names.of(result));
+    for (std::int64_t i = 0; left_out != nullptr && i < *left_out->get<shape::Int>()->constant();
+         ++i)
+      builder.add_string(proto::Node::output, "");
+    left_out = nullptr;
+  }
   builder.add_string(proto::Node::name,
                      fmt::format("{}/{}_{}", place.module_path, op.type, id.index));
   builder.add_string(proto::Node::op_type, op.type.data(), op.type.size());
   const bool is_loop = node.op == kScan;
   for (const ir::NamedArg& named : is_loop ? scan_attributes(node) : node.args) {
-    if (named.name == "inputs") continue;
+    if (named.name == "inputs" || named.name == kLeftOut) continue;
     std::string attribute;
     AttributeText(attribute, named.name).add(named.arg);
     builder.add_message(proto::Node::attribute, attribute);

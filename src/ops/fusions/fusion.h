@@ -22,5 +22,7 @@ struct Fusion {
 std::span<const Fusion> norms();
 /// Keys and values repeated for each group of query heads -> attention that repeats them itself
 std::span<const Fusion> grouped_attention();
+/// Tokens sorted by expert, multiplied in groups and put back -> a mixture of experts
+std::span<const Fusion> experts();
 
 }  // namespace modelport::ops::fusions

@@ -38,6 +38,7 @@ class Found {
  public:
   Found(const ir::Graph& graph, const std::vector<int>& uses) : graph_(graph), uses_(uses) {}
 
+  const ir::Graph& graph() const { return graph_; }
   bool has(std::string_view name) const { return names_.contains(name); }
   const ir::Arg& arg(std::string_view name) const { return names_.find(name)->second; }
   bool is_value(std::string_view name) const { return arg(name).get<ir::ValueId>() != nullptr; }

@@ -10,5 +10,7 @@ Values attention_for_cpu(Lower& l);
 Values grouped_mm(Lower& l);
 /// onnxruntime's own operator, for caches in place.
 Values group_query_attention(Lower& l);
+/// The same for a mixture of experts; its weights are still floats.
+Values experts(Lower& l);
 
 }  // namespace modelport::ops::onnx

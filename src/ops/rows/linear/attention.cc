@@ -58,6 +58,12 @@ Results cached_attention(Call& call) {
   return one(call.dtype_of("query"), {query[0], query[1], query[2], value[3]});
 }
 
+Results experts(Call& call) {
+  call.require(call.rank("tokens") == 2 && call.rank("gate_up") == 3 && call.rank("down") == 3,
+               "experts need tokens with two axes, and weights with three");
+  return one(call.dtype_of("tokens"), call.shape("tokens"));
+}
+
 Results gated_delta_rule(Call& call) {
   const Shape& query = call.shape("query");
   const Shape& value = call.shape("value");
@@ -287,6 +293,15 @@ constexpr std::array kAttentionOps{
           .samples = "f32[1, a, 4, 8], f32[1, 16, 2, 8], f32[1, 16, 2, 8], 2, None, 0.0, True; "
                      "f32[1, a, 4, 8], f32[1, 16, 4, 8], f32[1, 16, 4, 8], 3, f32[a, 16], "
                      "scale=0.5"},
+    // A mixture of experts: down(silu(gate x) * up x) of those that were chosen, [tokens, k], each
+    // with its share. gate_up is [experts, 2 * inner, outer], down [experts, outer, inner].
+    OpDef{.name = "modelport.experts",
+          .schema = "(Tensor tokens, Tensor shares, Tensor chosen, Tensor gate_up, Tensor down) -> "
+                    "Tensor",
+          .infer = experts,
+          .onnx = custom(onnx::experts),
+          .executorch = refuse("it is for onnxruntime"),
+          .samples = "f32[a, 16], f32[a, 2], i64<4>[a, 2], f32[4, 64, 16], f32[4, 16, 32]"},
     // Linear attention: [batch, heads, length, width], decay and beta [batch, heads, length].
     OpDef{.name = "modelport.gated_delta_rule",
           .schema = "(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor "
