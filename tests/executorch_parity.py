@@ -18,6 +18,7 @@ from typing import Any
 import random_draws
 import torch
 from executorch_process import RuntimeProcess
+from onnx_parity import as_onnx_has_it as as_pairs
 from onnx_parity import close, draw_operands, has_values, with_number_as_tensor
 
 from modelport import ExportError
@@ -89,6 +90,7 @@ def samples_of(op: str, findings: Findings, lower: Callable[[Any], Any] = lower_
             continue
         program = with_number_as_tensor(program)
         inputs, wanted = results_of(op, program, operands, zlib.crc32(text.encode()) + index)
+        wanted = [as_pairs(value) if isinstance(value, torch.Tensor) else value for value in wanted]
         samples.append(Sample(line, program, lowered, inputs, wanted))
     return samples
 
@@ -169,7 +171,7 @@ class Parity:
         names = [f"sample_{i}" for i in range(len(samples))]
         methods = [Method(name, s.lowered, bounds=s.bounds) for name, s in zip(names, samples, strict=True)]
         write_executorch(self._path, methods, with_limits=False)
-        calls = [(name, s.inputs) for name, s in zip(names, samples, strict=True)]
+        calls = [(name, list(map(as_pairs, s.inputs))) for name, s in zip(names, samples, strict=True)]
         custom = any(s.text.startswith("modelport.") for s in samples)
         return self._runtime.run(self._path, calls * times, custom_operators=custom)
 

@@ -18,21 +18,6 @@ namespace {
 
 using ops::Value;
 
-/// Complex numbers are pairs of reals from here on: the nodes that said so go.
-void drop_pair_views(ir::Graph& graph) {
-  Replacements replacements(graph);
-  std::vector<bool> keep(graph.nodes().size(), true);
-  for (std::uint32_t i = 0; i < keep.size(); ++i) {
-    ir::Node& node = graph.node({i});
-    replacements.apply(node);
-    if (node.op != "onnx.AsPairs" && node.op != "onnx.FromPairs") continue;
-    replacements.replace(node.results[0], input_of(node, 0));
-    keep[i] = false;
-  }
-  replacements.apply_to_outputs(graph);
-  graph.keep_nodes(keep);
-}
-
 class OnnxLowering : public Lowering {
  public:
   OnnxLowering(const ir::Graph& source, const OnnxTarget& asked)
@@ -56,7 +41,7 @@ class OnnxLowering : public Lowering {
     }
     add_state();
     add_checks();
-    drop_pair_views(target());
+    drop_pair_views();
   }
 
   /// What a run leaves in a buffer goes out, to come in again with the next call.
@@ -134,14 +119,6 @@ class OnnxLowering : public Lowering {
     const ir::ValueId value =
         target().add_weight(weight.name, as_stored(weight.tensor()), weight.weight_kind);
     set_value(id, is_complex(weight.tensor().dtype) ? lower_.from_pairs(value) : value);
-  }
-
-  /// Complex numbers lie in memory as pairs of reals, which is how the target takes them.
-  static ir::TensorType as_stored(ir::TensorType type) {
-    if (!is_complex(type.dtype)) return type;
-    type.dtype = ops::to_real(type.dtype);
-    type.shape.push_back(2);
-    return type;
   }
 
   static Dtype number_dtype(const ir::Type& type) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "ops/rules/rules.h"
+#include "passes/rewrite.h"
+
 namespace modelport::passes {
 
 Lowering::Lowering(const ir::Graph& source) : source_(source) {
@@ -98,6 +101,32 @@ void Lowering::take(ir::ValueId result, ir::ValueId value) {
     if (symbol && !emitter().sources().knows(*symbol))
       return emitter().sources().learn_sizes(value, tensor.shape);
   }
+}
+
+ir::TensorType Lowering::as_stored(ir::TensorType type) {
+  if (!is_complex(type.dtype)) return type;
+  type.dtype = ops::to_real(type.dtype);
+  type.shape.push_back(2);
+  return type;
+}
+
+ir::ValueId Lowering::stored_value(ir::ValueId value) {
+  const auto* type = std::get_if<ir::TensorType>(&target_.value(value).type);
+  return type != nullptr && is_complex(type->dtype) ? emitter().as_pairs(value) : value;
+}
+
+void Lowering::drop_pair_views() {
+  Replacements replacements(target_);
+  std::vector<bool> keep(target_.nodes().size(), true);
+  for (std::uint32_t i = 0; i < keep.size(); ++i) {
+    ir::Node& node = target_.node({i});
+    replacements.apply(node);
+    if (node.op != ops::emit::kAsPairs && node.op != ops::emit::kFromPairs) continue;
+    replacements.replace(node.results[0], *node.args[0].arg.get<ir::ValueId>());
+    keep[i] = false;
+  }
+  replacements.apply_to_outputs(target_);
+  target_.keep_nodes(keep);
 }
 
 }  // namespace modelport::passes

@@ -29,6 +29,13 @@ class Lowering {
   /// Outputs, what a run leaves behind, conditions.
   virtual void finish() = 0;
 
+  /// Complex numbers lie in memory as pairs of reals, which is how targets take them.
+  static ir::TensorType as_stored(ir::TensorType type);
+  /// The value itself, or the pairs that a complex one is.
+  ir::ValueId stored_value(ir::ValueId value);
+  /// Complex numbers are pairs from here on: the nodes that said so go.
+  void drop_pair_views();
+
   const ir::Graph& source() const { return source_; }
   ir::Graph& target() { return target_; }
   shape::Dims& dims() { return dims_; }

@@ -1,6 +1,7 @@
 // Shapes in other rows: axes moved, tensors cut, joined and padded.
 #pragma once
 
+#include "ops/decompositions/complex.h"
 #include "ops/emit/emitter.h"
 
 namespace modelport::ops::parts {

@@ -59,10 +59,37 @@ Values Emitter::calls(std::string_view name, std::initializer_list<Operand> oper
       throw InternalError(fmt::format("{} takes no {}", name, one.name));
     args.push_back({std::string(one.name), one.operand.arg});
   }
+  return calls(*op, args);
+}
+
+Values Emitter::calls(const OpDef& op, const std::vector<ir::NamedArg>& args) {
   const ir::Place& where = graph_.place(place_);
   const std::vector<ir::Type> types =
-      infer(*op, args, {.graph = graph_, .dims = dims_, .place = {where.where, where.module_path}});
-  return lower(*op, args, types, place_);
+      infer(op, args, {.graph = graph_, .dims = dims_, .place = {where.where, where.module_path}});
+  return lower(op, args, types, place_);
+}
+
+Value Emitter::as_pairs(Value x) {
+  if (const auto known = pairs_of_.find(x.index); known != pairs_of_.end()) return known->second;
+  Shape pairs = shape(x);
+  pairs.push_back(2);
+  const ir::TensorType made{to_real(dtype(x)), std::move(pairs)};
+  return graph_.node(graph_.add_node(std::string(kAsPairs), {{"self", {x}}}, {made}, place_))
+      .results[0];
+}
+
+Value Emitter::from_pairs(Value pairs) {
+  const ir::TensorType made{to_complex(dtype(pairs)),
+                            Shape(shape(pairs).begin(), shape(pairs).end() - 1)};
+  const Value x =
+      graph_.node(graph_.add_node(std::string(kFromPairs), {{"self", {pairs}}}, {made}, place_))
+          .results[0];
+  pairs_of_.emplace(x.index, pairs);
+  return x;
+}
+
+Values Emitter::transform(const Values&, const Int&, bool) {
+  throw InternalError(fmt::format("{} has no Fourier transform of its own", target_.name));
 }
 
 Value Emitter::tensor(std::string_view name) const {
@@ -143,13 +170,14 @@ Value Emitter::ints(const std::vector<std::int64_t>& numbers) {
 }
 
 Value Emitter::number(double value, Dtype dtype) {
+  if (is_complex(dtype)) return from_pairs(constant(to_real(dtype), {2}, {value, 0}));
   if (is_floating(dtype)) return constant(dtype, {}, {value});
   if (dtype == Dtype::boolean) return constant_ints(dtype, {}, {value != 0 ? 1 : 0});
   return constant_ints(dtype, {}, {static_cast<std::int64_t>(value)});
 }
 
 Value Emitter::number(std::int64_t value, Dtype dtype) {
-  if (is_floating(dtype)) return number(static_cast<double>(value), dtype);
+  if (is_floating(dtype) || is_complex(dtype)) return number(static_cast<double>(value), dtype);
   return constant_ints(dtype, {}, {dtype == Dtype::boolean ? std::int64_t{value != 0} : value});
 }
 

@@ -98,10 +98,23 @@ class Emitter {
   Values calls(std::string_view op, std::initializer_list<Operand> operands,
                std::initializer_list<NamedOperand> named = {});
 
+  /// A row with arguments by name.
+  Values calls(const OpDef& op, const std::vector<ir::NamedArg>& args);
+
   const ir::TensorType& type(Value x) const { return graph_.value(x).tensor(); }
   Dtype dtype(Value x) const { return type(x).dtype; }
   const Shape& shape(Value x) const { return type(x).shape; }
   std::int64_t rank(Value x) const { return static_cast<std::int64_t>(shape(x).size()); }
+
+  // --- complex numbers, which no target has: pairs of reals along a last axis of 2 --------------
+  Value as_pairs(Value complex);  // c64[...] -> f32[..., 2]
+  Value from_pairs(Value pairs);  // f32[..., 2] -> c64[...]
+  /// Whether the target has a Fourier transform of its own for signals of this size that is to be
+  /// preferred to products with waves.
+  virtual bool has_transform(const Int&, Dtype) const { return false; }
+  /// It, unscaled, along the last axis: of real parts, and of imaginary ones if there are any; both
+  /// parts of the result.
+  virtual Values transform(const Values& signal, const Int& n, bool inverse);
 
   // --- constants and sizes ----------------------------------------------------------------------
   Value ints(const std::vector<std::int64_t>& numbers);  // i64[n]
@@ -138,6 +151,7 @@ class Emitter {
   ir::PlaceId place_;
   SizeSources<Value> sources_;
   std::unordered_map<std::string, Value> constants_;
+  std::unordered_map<std::uint32_t, Value> pairs_of_;  // what from_pairs was given
 };
 
 template <class Target, class DirectCall>
@@ -149,6 +163,10 @@ Values Emitter::lower_by(const Cell<Target>& cell, Target& target, DirectCall di
   if (const auto* refused = std::get_if<Refuse>(&cell)) refuse(refused->reason);
   refuse("no rule yet");
 }
+
+/// Nodes that only say that pairs are complex numbers, or the other way round; passes drop them.
+inline constexpr std::string_view kAsPairs = "pairs.of_complex";
+inline constexpr std::string_view kFromPairs = "pairs.to_complex";
 
 /// A list of integers as an argument holds it.
 ir::Arg int_list(const std::vector<std::int64_t>& numbers);

@@ -50,7 +50,15 @@ std::string_view Lower::refusal(const OpDef& op) const {
   return kUndecided;
 }
 
+/// Kernels have no complex numbers; what is made of other rows leaves them to those.
 Values Lower::lower_row(const OpDef& op) {
+  if (has_complex()) {
+    const auto* parts = std::get_if<Decompose>(&op.executorch);
+    if (op.pairs.one == nullptr && op.pairs.many == nullptr && parts == nullptr)
+      refuse("no rule for complex numbers");
+    const Decompose& rule = op.pairs.one || op.pairs.many ? op.pairs : *parts;
+    return rule.many != nullptr ? rule.many(*this) : Values{rule.one(*this)};
+  }
   if (!is_filled(op.executorch)) {
     const std::string_view name = kernel_of(op);
     if (name.empty()) refuse(kUndecided);
@@ -60,6 +68,18 @@ Values Lower::lower_row(const OpDef& op) {
   return lower_by(op.executorch, *this, [&](std::string_view name) {
     return kernel_with_own_operands(name, stated->promoted);
   });
+}
+
+bool Lower::has_complex() {
+  bool found = false;
+  const auto look = [&](const ir::Type& type) {
+    const auto* tensor = std::get_if<ir::TensorType>(&type);
+    found = found || (tensor != nullptr && is_complex(tensor->dtype));
+  };
+  for (const ir::Type& type : results()) look(type);
+  for (const Parameter& parameter : schema_of(call().op()).parameters)
+    ir::for_each_value(call().arg(parameter.name), [&](Value x) { look(graph().value(x).type); });
+  return found;
 }
 
 Values Lower::kernel(std::string_view name, std::vector<ir::NamedArg> args) {
@@ -118,10 +138,6 @@ Lower::Quantized Lower::quantized(Value weight, const StoredAs& stored) {
 }
 
 Values Lower::kernel_with_own_operands(std::string_view name, bool promoted) {
-  for (const ir::Type& type : results()) {
-    const auto* tensor = std::get_if<ir::TensorType>(&type);
-    if (tensor != nullptr && is_complex(tensor->dtype)) refuse("no rule for complex numbers");
-  }
   const Schema& schema = schema_of(call().op());
   std::vector<ir::NamedArg> args;
   for (const Parameter& parameter : schema.parameters) {
@@ -144,7 +160,6 @@ ir::Arg Lower::operand(const Parameter& parameter, bool promoted) {
   if (!parameter.type.starts_with("Tensor") || own.is_none()) return own;
   const Value* value = own.get<Value>();
   if (value == nullptr) return parameter.type == "Tensor" ? as_tensor(own) : own;
-  if (is_complex(dtype(*value))) refuse("no rule for complex numbers");
   if (!promoted || dtype(*value) == result().dtype) return own;
   return {call("aten._to_copy", {*value}, {{"dtype", result().dtype}})};
 }

@@ -48,6 +48,8 @@ class Lower : public emit::Emitter {
   Value add_constant(ir::TensorType type, std::vector<ir::NamedArg> contents) override;
 
  private:
+  /// Whether operands or results of the call are complex.
+  bool has_complex();
   ir::Arg operand(const Parameter& parameter, bool promoted);
   ir::Arg as_tensor(const ir::Arg& number);
 

@@ -86,9 +86,9 @@ class Lower : public emit::Emitter {
   /// A tensor of this shape, all `value` (which has no axes).
   Value filled(Value value, const Shape& shape);
 
-  // --- complex numbers: pairs of reals along a last axis of 2 -----------------------------------
-  Value as_pairs(Value complex);  // c64[...] -> f32[..., 2]
-  Value from_pairs(Value pairs);  // f32[..., 2] -> c64[...]
+  // --- complex numbers --------------------------------------------------------------------------
+  bool has_transform(const Int& n, Dtype dtype) const override;                 // fourier.cc
+  Values transform(const Values& signal, const Int& n, bool inverse) override;  // fourier.cc
   Value real_part(Value complex);
   Value imaginary_part(Value complex);
   Value make_complex(Value real, Value imaginary);
@@ -105,7 +105,6 @@ class Lower : public emit::Emitter {
 
   Settings settings_;
   Numbers numbers_;
-  std::unordered_map<std::uint32_t, Value> pairs_of_;  // what from_pairs was given
 };
 
 }  // namespace modelport::ops::onnx

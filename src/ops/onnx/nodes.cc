@@ -307,21 +307,6 @@ Value Lower::filled(Value value, const Shape& shape) {
 
 // --- complex numbers -----------------------------------------------------------------------------
 
-Value Lower::as_pairs(Value x) {
-  if (const auto known = pairs_of_.find(x.index); known != pairs_of_.end()) return known->second;
-  Shape pairs = shape(x);
-  pairs.push_back(2);
-  return emit("AsPairs", {x}, {}, {to_real(dtype(x)), std::move(pairs)});
-}
-
-Value Lower::from_pairs(Value pairs) {
-  const Value x =
-      emit("FromPairs", {pairs}, {},
-           {to_complex(dtype(pairs)), Shape(shape(pairs).begin(), shape(pairs).end() - 1)});
-  pairs_of_.emplace(x.index, pairs);
-  return x;
-}
-
 Value Lower::real_part(Value x) {
   return gather(as_pairs(x), number(std::int64_t{0}, Dtype::i64), rank(x));
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/pointwise.h"
 #include "ops/emit/emitter.h"
 #include "ops/executorch/guarded.h"
@@ -38,6 +39,7 @@ constexpr std::array kBinaryOps{
           .infer = binary,
           .onnx = custom(onnx::add),
           .xnnpack = custom(xnnpack::add),
+          .pairs = decompose(parts::pairs_sum),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; bool[a], bool[]; i64[], f16[a, b]; f32[a, b], f32[b], alpha=2; c64[a], "
                      "f64[a]; bf16[a, b], a; i64[a], a + b; c64[a], c64[]; u8[a], 3"},
@@ -77,6 +79,7 @@ constexpr std::array kBinaryOps{
           .infer = binary_floating,
           .onnx = custom(onnx::div),
           .xnnpack = direct("Div"),
+          .pairs = decompose(parts::pairs_quotient),
           .samples = "f32[a, b], f32[b]; i64[a, 1], i32[b]; i64[a], 2; f16[a], 2; i64[], f64[]; "
                      "bool[a], bool[a]; c64[a], c64[a]; c64[a], 2; bf16[a], 3"},
     OpDef{.name = "aten.div.Tensor_mode",
@@ -209,6 +212,7 @@ constexpr std::array kBinaryOps{
           .infer = binary,
           .onnx = custom(onnx::mul),
           .xnnpack = direct("Multiply"),
+          .pairs = decompose(parts::pairs_product),
           .samples = "f32[a, b], 2; i32[a], 2; i32[a, b], 2.5; f16[], 1.5; bool[a], 3"},
     OpDef{.name = "aten.mul.Tensor",
           .schema = "(Tensor self, Tensor other) -> Tensor",
@@ -216,6 +220,7 @@ constexpr std::array kBinaryOps{
           .commutes = true,
           .onnx = custom(onnx::mul),
           .xnnpack = direct("Multiply"),
+          .pairs = decompose(parts::pairs_product),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; bool[a], bool[]; i64[], f16[a, b]; bool[a, b], f32[b]; i16[a], u8[a]; "
                      "bf16[a], f16[a]; c64[a], c64[a]; c64[a, b], f32[b]; f32[a], c64[a]"},
@@ -301,6 +306,7 @@ constexpr std::array kBinaryOps{
           .infer = binary,
           .onnx = custom(onnx::sub),
           .xnnpack = custom(xnnpack::sub),
+          .pairs = decompose(parts::pairs_sum),
           .samples = "f32[a, b], f32[b]; f16[a, 1], f32[1, b]; i64[a], f32[]; i32[a], 2; f32[a], "
                      "2; i64[], f16[a, b]; u8[a], i8[a]; i64[a], a - 1, alpha=2; c64[a], c64[a]"},
     OpDef{.name = "aten.xlogy.Scalar_Other",

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/pointwise.h"
 #include "ops/executorch/guarded.h"
 #include "ops/onnx/lower.h"
@@ -38,12 +39,14 @@ constexpr std::array kCastOps{
           .handling = Handling::cast,
           .onnx = custom(onnx_cast),
           .executorch = custom(executorch::cast),
+          .pairs = decompose(parts::pairs_cast),
           .samples = "f32[a, b], dtype=f16; i64[a]; bool[], dtype=i64"},
     OpDef{.name = "aten.clone",
           .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx_cast),
           .executorch = decompose(parts::same),
+          .pairs = decompose(parts::pairs_as_they_are),
           .samples = "f32[a, b]; i64[]"},
     OpDef{.name = "aten.contiguous",
           .schema = "(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
@@ -52,6 +55,7 @@ constexpr std::array kCastOps{
           .put_back = {PutBack::How::reshape},
           .onnx = custom(onnx_cast),
           .executorch = decompose(parts::same),
+          .pairs = decompose(parts::pairs_as_they_are),
           .samples = "f32[a, b]; i64[]"},
     OpDef{.name = "aten.copy",
           .schema = "(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
@@ -73,6 +77,7 @@ constexpr std::array kCastOps{
           .handling = Handling::cast,
           .onnx = custom(onnx_cast),
           .executorch = decompose(parts::cast_to_result),
+          .pairs = decompose(parts::pairs_cast),
           .samples = "f32[a, b], f16; i64[a], bool; f32[], f32, copy=True"},
     OpDef{.name = "aten.to.dtype_layout",
           .schema = "(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? "

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/reduce.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
@@ -162,6 +163,7 @@ constexpr std::array kReduceOps{
           .infer = mean_dims,
           .onnx = custom(onnx::mean),
           .xnnpack = custom(xnnpack::mean),
+          .pairs = decompose(parts::on_pairs),
           .samples = "f32[a, b, c], [1]; f32[a, b, c], [-1, 0], True; f16[a, b], None; i64[a, b], "
                      "[0], dtype=f32; f32[a, b], -1, True; c64[a, b], [1]; bf16[a, b], [-1], True"},
     OpDef{.name = "aten.median",
@@ -240,6 +242,7 @@ constexpr std::array kReduceOps{
           .onnx = custom(onnx::sum),
           .executorch = direct("aten::sum.IntList_out"),
           .xnnpack = custom(xnnpack::sum),
+          .pairs = decompose(parts::on_pairs),
           .samples = "f32[a, b, c], [1]; f32[a, b, c], [-1, 0], True; i32[a, b], [0]; bool[a, b], "
                      "[1], True; f16[a, b], None; f32[a], [0], dtype=f64; f32[], [-1]; f32[a, b], "
                      "-1, keepdim=True; i64[a, 4], [-1]; i64[a, 4], [1], True; c64[a, b], [0]; "

@@ -1,6 +1,7 @@
 // Pointwise operators with three operands: choices, interpolation and limits.
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/pointwise.h"
 #include "ops/onnx/binary.h"
 #include "ops/rules/rules.h"
@@ -124,6 +125,7 @@ constexpr std::array kTernaryOps{
           .schema = "(Tensor condition, Tensor self, Tensor other) -> Tensor",
           .infer = where,
           .onnx = custom(onnx::where),
+          .pairs = decompose(parts::pairs_choice),
           .samples = "bool[a, 1], f32[b], f32[]; bool[a, b], i64[b], f32[]; bool[], i64[a], 2; "
                      "bool[a], 1.0, f16[b, a]; bool[a], i32[a], i64[a]; bool[a], bool[a], bool[]; "
                      "bool[a], c64[a], c64[]; bool[a], bf16[a], bf16[a]; bool[a], i16[a], i16[a]"},

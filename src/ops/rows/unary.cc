@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/pointwise.h"
 #include "ops/onnx/shape.h"
 #include "ops/onnx/special.h"
@@ -31,6 +32,7 @@ constexpr std::array kUnaryOps{
           .infer = real_self,
           .onnx = custom(onnx::abs),
           .xnnpack = direct("Abs"),
+          .pairs = decompose(parts::pairs_magnitude),
           .samples = "f32[a, b]; i32[a]; c64[b]; c128[]; f16[]"},
     OpDef{.name = "aten.acos",
           .schema = "(Tensor self) -> Tensor",
@@ -238,6 +240,7 @@ constexpr std::array kUnaryOps{
           .infer = like_self,
           .onnx = custom(onnx::neg),
           .xnnpack = direct("Negate"),
+          .pairs = decompose(parts::on_pairs),
           .samples = "f32[a, b]; i64[a]; f16[]; c64[a]; u8[a]"},
     OpDef{.name = "aten.polygamma",
           .schema = "(int n, Tensor self) -> Tensor",

@@ -29,6 +29,8 @@ struct OpDef {
   OnnxCell onnx = {};
   ExecutorchCell executorch = {};  // where nothing is said: executorch::kernel_of()
   XnnpackCell xnnpack = {};        // where nothing is said: ExecuTorch's
+  /// Instead, for complex numbers, where the target's operators know none: on pairs of reals.
+  Decompose pairs = {};
   /// Calls in text form, separated by ';': "f32[a, b], f32[b]; i64[a], 2". Integers are drawn from
   /// {0, 1} unless the dtype says otherwise: "i64<5>[a]" draws from 0..4. Symbols take several
   /// sizes in the tests. "name=value" after the positional ones. Lists: [1, -1], [f32[a], f32[b]].

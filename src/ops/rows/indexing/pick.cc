@@ -1,6 +1,7 @@
 // Elements picked by index: advanced indexing, gather, embeddings.
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/indexing.h"
 #include "ops/executorch/index.h"
 #include "ops/onnx/index.h"
@@ -202,6 +203,7 @@ constexpr std::array kPickOps{
           .infer = index,
           .onnx = custom(onnx::index),
           .executorch = custom(executorch::index),
+          .pairs = decompose(parts::on_pairs),
           .samples =
               "f32[2, b, 3], [i64<2>[c]]; f32[a, 2, 3], [None, i64<2>[c, 2]]; f32[3, b, 3], "
               "[i64<2>[c], None, i64<2>[c]]; f32[a, 3, 2, b], [None, i64<2>[c, 1], i64<2>[2]]; "
@@ -217,6 +219,7 @@ constexpr std::array kPickOps{
           .infer = index_select,
           .layout = Layout::dense_for_dense,
           .onnx = custom(onnx::index_select),
+          .pairs = decompose(parts::on_pairs),
           .samples = "f32[a, 3, b], 1, i64<3>[c]; f32[a, 3], -1, i64<3>[]; f32[], 0, i64<1>[1]; "
                      "bool[a, 3], 1, i32<3>[c]; c64[a, 3], 1, i64<3>[c]"},
     OpDef{.name = "aten.take",

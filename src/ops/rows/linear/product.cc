@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/linear.h"
 #include "ops/executorch/adjust.h"
 #include "ops/rules/axes.h"
@@ -233,6 +234,7 @@ constexpr std::array kProductOps{
           .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
           .xnnpack = custom(xnnpack::matmul),
+          .pairs = decompose(parts::pairs_product),
           .samples = "f32[a, b, 3], f32[a, 3, c]; f32[2, b, 4], f32[2, 4, 3]"},
     OpDef{.name = "aten.chain_matmul",
           .schema = "(Tensor[] matrices) -> Tensor",
@@ -310,6 +312,7 @@ constexpr std::array kProductOps{
           .onnx = custom(onnx::matmul),
           .executorch = decompose(parts::matmul),
           .xnnpack = custom(xnnpack::matmul),
+          .pairs = decompose(parts::pairs_product),
           .samples =
               "f32[a, b], f32[b, c]; f32[a, 2, b], f32[a, b, c]; f32[b], f32[a, b, c]; f32[a, 1, "
               "3, b], f32[2, b, c]; f32[a, b], f32[b]; f32[b], f32[b]; f32[3, a, b], f32[b, 4]; "
@@ -320,6 +323,7 @@ constexpr std::array kProductOps{
           .layout = Layout::dense,
           .onnx = custom(onnx::matmul),
           .xnnpack = custom(xnnpack::matmul),
+          .pairs = decompose(parts::pairs_product),
           .samples = "f32[a, b], f32[b, c]; i64[a, 2], i64[2, c]"},
     OpDef{.name = "aten.mv",
           .schema = "(Tensor self, Tensor vec) -> Tensor",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/shape.h"
 #include "ops/executorch/adjust.h"
 #include "ops/executorch/view.h"
@@ -96,6 +97,7 @@ constexpr std::array kAxesOps{
           .schema = "(Tensor self, int[] dims) -> Tensor",
           .infer = like_self,
           .onnx = custom(onnx::flip),
+          .pairs = decompose(parts::on_pairs),
           .samples = "f32[a, b], [0]; f32[a, b], [-1, 0]; c64[a, b], [1]; bool[a, b, 3], [0, 2]; "
                      "f32[a], []"},
     OpDef{.name = "aten.fliplr",
@@ -167,6 +169,7 @@ constexpr std::array kAxesOps{
           .onnx = custom(onnx::permute),
           .executorch = custom(executorch::permute),
           .xnnpack = custom(xnnpack::permute),
+          .pairs = decompose(parts::pairs_permuted),
           .samples = "f32[a, b, 3], [2, 0, 1]; f32[a, b, 3], [0, -1, -2]; f32[], []; c64[a, b, 3], "
                      "[1, 2, 0]"},
     OpDef{.name = "aten.permute_copy",
@@ -180,6 +183,7 @@ constexpr std::array kAxesOps{
           .infer = like_self,
           .onnx = custom(onnx::roll),
           .executorch = custom(executorch::roll),
+          .pairs = decompose(parts::on_pairs),
           .samples =
               "f32[a, b], [1]; f32[a, b], [2, -1], [0, 1]; f32[a, b], [9], [1]; f32[a + 3, "
               "b], [3], [0]; f32[a + 3, b], [-3, 2], [0, 1]; i64[a, b], [-5]; c64[a, 6], [2], "
@@ -225,6 +229,7 @@ constexpr std::array kAxesOps{
           .onnx = custom(onnx::transpose),
           .executorch = custom(executorch::permute),
           .xnnpack = custom(xnnpack::permute),
+          .pairs = decompose(parts::on_pairs),
           .samples = "f32[a, b, 3], 1, 2; f32[a, b, 3], -1, 0; f32[], 0, -1"},
     OpDef{.name = "aten.transpose_copy.int",
           .schema = "(Tensor self, int dim0, int dim1) -> Tensor",

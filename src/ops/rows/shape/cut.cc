@@ -15,10 +15,9 @@ namespace {
 
 Results parts(Call& call, std::int64_t axis, const std::vector<Int>& sizes) {
   Results results;
-  for (const Int& size : sizes) {
-    results.push_back(
-        ir::TensorType{call.dtype_of("self"), with_size(call.shape("self"), axis, size)});
-  }
+  const ir::TensorType& self = call.tensor("self");
+  for (const Int& size : sizes)
+    results.push_back(ir::TensorType{self.dtype, with_size(self.shape, axis, size)});
   return results;
 }
 
@@ -263,6 +262,7 @@ constexpr std::array kCutOps{
           .put_back = {PutBack::How::scatter, "aten.select_scatter"},
           .onnx = custom(onnx::select),
           .xnnpack = custom(xnnpack::select),
+          .pairs = decompose(parts::on_pairs),
           .samples = "f32[a, b, 3], 1, 0; f32[a, b, 3], -1, -1; i64[a], 0, a - 1; c64[a, 3], 1, "
                      "-2; bool[a, b], 0, 0"},
     OpDef{.name = "aten.select_copy.int",
@@ -285,6 +285,7 @@ constexpr std::array kCutOps{
           .put_back = {PutBack::How::scatter, "aten.slice_scatter"},
           .onnx = custom(onnx::slice),
           .xnnpack = custom(xnnpack::slice),
+          .pairs = decompose(parts::on_pairs),
           .samples =
               "f32[a, b]; f32[a, b], 0, 1; f32[a, b], -1, None, 2; f32[a, b], 1, -3; f32[a, b], 1, "
               "0, -1; f32[a, b], 1, 0, 9223372036854775807, 2; f32[a, b], 1, 1, None, 3; f32[a + "

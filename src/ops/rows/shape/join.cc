@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "ops/decompositions/complex.h"
 #include "ops/decompositions/shape.h"
 #include "ops/executorch/index.h"
 #include "ops/rules/axes.h"
@@ -208,6 +209,7 @@ constexpr std::array kJoinOps{
           .layout = Layout::dense_joined,
           .onnx = custom(onnx::cat),
           .xnnpack = custom(xnnpack::cat),
+          .pairs = decompose(parts::on_pairs),
           .samples =
               "[f32[a, b], f32[a, 3]], 1; [f32[a, 2, 3], f32[b, 2, 3], f32[1, 2, 3]]; [f32[0], "
               "f32[a, b]], -2; [f32[a], i64[b]], -1; [f16[a, b], f32[a, b]], -1; [f32[a, b]]; "
@@ -305,6 +307,7 @@ constexpr std::array kJoinOps{
           .infer = stack,
           .layout = Layout::dense_joined,
           .onnx = custom(onnx::stack),
+          .pairs = decompose(parts::on_pairs),
           .samples =
               "[f32[a, b], f32[a, b]]; [f32[a, b], i64[a, b], f32[a, b]], -1; [f32[]], 0; "
               "[f32[a], f32[a]], 1; [c64[a], c64[a]], 1; [bool[], bool[]]; [i32[a], f16[a]]"},

@@ -223,6 +223,7 @@ constexpr std::array kViewOps{
           .onnx = custom(onnx::expand),
           .executorch = custom(executorch::expand),
           .xnnpack = custom(xnnpack::expand),
+          .pairs = decompose(parts::pairs_expanded),
           .samples =
               "f32[1, b, 1], [a, b, c]; f32[b, 1], [a, -1, 4]; i64[a, b], [2, 3, -1, -1]; f32[a, "
               "1], [a, a]; c64[1, b], [a, b]; bool[1, b], [a, b]; bf16[1], [a]; f32[a, 1], [a, 0]"},
@@ -246,6 +247,7 @@ constexpr std::array kViewOps{
         .onnx = custom(onnx::to_result_shape),
         .executorch = custom(executorch::view),
         .xnnpack = custom(xnnpack::reshape),
+        .pairs = decompose(parts::pairs_in_shape),
         .samples = "f32[a, b, 3]; f32[a, b, 3], 1; f32[a, 2, b, 3], 1, -2; f32[]; f32[a], -1, -1"},
     OpDef{.name = "aten.lift_fresh",
           .schema = "(Tensor(a) self) -> Tensor(a)",
@@ -274,6 +276,7 @@ constexpr std::array kViewOps{
           .onnx = custom(onnx::to_result_shape),
           .executorch = custom(executorch::view),
           .xnnpack = custom(xnnpack::reshape),
+          .pairs = decompose(parts::pairs_in_shape),
           .samples = "f32[a, b, 6], [a, -1, 3]; f32[a, b, 6], [a, 6*b]; i64[a, b], [-1]; f32[a, b, "
                      "4, 6], [a, b, -1]; bool[a, 6], [-1, 2, 1]; f32[], [1, 1]; c64[a, b], [-1]; "
                      "f32[a, b, 3], [b, 3, a]; f32[0, a], [a, 0]"},
@@ -300,6 +303,7 @@ constexpr std::array kViewOps{
           .onnx = custom(onnx::squeeze_listed),
           .executorch = custom(executorch::view),
           .xnnpack = custom(xnnpack::reshape),
+          .pairs = decompose(parts::pairs_in_shape),
           .samples = "f32[a, 1, b], 1; f32[a, 1, b], -1; f32[a, b, 1], -1; f32[], 0; c64[a, 1], 1"},
     OpDef{.name = "aten.squeeze.dims",
           .schema = "(Tensor(a) self, int[] dim) -> Tensor(a)",
@@ -330,6 +334,7 @@ constexpr std::array kViewOps{
           .onnx = custom(onnx::unsqueeze),
           .executorch = custom(executorch::view),
           .xnnpack = custom(xnnpack::reshape),
+          .pairs = decompose(parts::pairs_in_shape),
           .samples = "f32[a, b], 0; f32[a, b], -1; i64[], 0; f32[a, b], 1; c64[a], -1"},
     OpDef{.name = "aten.unsqueeze_copy",
           .schema = "(Tensor self, int dim) -> Tensor",
@@ -344,6 +349,7 @@ constexpr std::array kViewOps{
           .onnx = custom(onnx::to_result_shape),
           .executorch = custom(executorch::view),
           .xnnpack = custom(xnnpack::reshape),
+          .pairs = decompose(parts::pairs_in_shape),
           .samples =
               "f32[a, b, 6], [a, b, 2, 3]; f32[a, b, 6], [-1, 6]; f32[a, 4, b], [-1, 4*b]; f32[a, "
               "b], [a*b]; f32[2*a, b], [a, 2, -1]; c64[a, 6], [a, 2, 3]; f32[a, 0], [0, a, 3]"},
@@ -369,14 +375,14 @@ constexpr std::array kViewOps{
           .infer = view_as_complex,
           .put_back = {PutBack::How::inverse, "aten.view_as_real"},
           .onnx = custom(onnx::view_as_complex),
-          .executorch = refuse("no rule for complex numbers"),
+          .executorch = decompose(parts::view_as_complex),
           .samples = "f32[a, b, 2]; f64[2]"},
     OpDef{.name = "aten.view_as_real",
           .schema = "(Tensor(a) self) -> Tensor(a)",
           .infer = view_as_real,
           .put_back = {PutBack::How::inverse, "aten.view_as_complex"},
           .onnx = custom(onnx::view_as_real),
-          .executorch = refuse("no rule for complex numbers"),
+          .executorch = decompose(parts::view_as_real),
           .samples = "c64[a, b]; c128[]"},
     OpDef{.name = "aten.view_copy",
           .schema = "(Tensor self, SymInt[] size) -> Tensor",
