@@ -174,11 +174,11 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise problem("E0103", f"{path}: {error}", "download it again") from error
+        raise problem("E0104", f"{path}: {error}", "download it again") from error
     good = isinstance(rows, list) and all(isinstance(row, dict) and isinstance(row.get("type"), str) for row in rows)
     inside = good and all(_lies_below(row.get("path", "")) for row in rows)
     if not inside:
-        raise problem("E0103", f"{path}: not a list of modules in folders below", "download it again")
+        raise problem("E0104", f"{path}: not a list of modules in folders below", "download it again")
     return rows
 
 

@@ -13,6 +13,7 @@ from ..base.checkpoint_headers import stored_tensors
 from ..base.errors import problem
 from ..base.settings_file import read_settings
 from ..hub.headers import holes_in
+from ..hub.name import no_such_folder
 from ..models.transformers_private import classes_for, is_auto_class
 from .adapter import base_of
 from .remote_code import code_files, refuse_code
@@ -183,7 +184,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """config.json as it is written; of an adapter, that of the model that it changes."""
     way_out = "name a folder made by save_pretrained, or download one: hf download <model> --local-dir <folder>"
     if not folder.is_dir():
-        raise problem("E0103", f"{folder}: no such folder", way_out)
+        raise no_such_folder(folder)
     folder = base_of(folder)
     try:
         return read_settings(folder / "config.json")
