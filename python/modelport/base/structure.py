@@ -40,7 +40,7 @@ def flatten(value: Any) -> Flat:
     taken: set[str] = set()
     for path, leaf in pairs:
         name = attribute_paths.get(id(leaf)) if isinstance(leaf, torch.Tensor) else None
-        name = _readable(name or _dotted(path) or "output")
+        name = readable(name or _dotted(path) or "output")
         if name in taken:
             name = next(f"{name}_{i}" for i in range(1, len(pairs) + 1) if f"{name}_{i}" not in taken)
         taken.add(name)
@@ -75,7 +75,7 @@ def _dotted(path: tuple[Any, ...]) -> str:
     return ".".join(parts)
 
 
-def _readable(path: str) -> str:
+def readable(path: str) -> str:
     """`past_key_values.layers.0.keys` is what people call `past_key_values.0.key`."""
     path = re.sub(r"\.layers\.(\d+)\.", r".\1.", path)
     return re.sub(r"\.(key|value)s$", r".\1", path)

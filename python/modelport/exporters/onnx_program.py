@@ -20,6 +20,7 @@ from ..artifacts.limits import CallLimits, Limits
 from ..artifacts.staging import Staging
 from ..base import core
 from ..base.errors import problem
+from ..base.structure import readable
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
 from ..runtimes.onnxruntime import quiet_session, run_session, shape_of, to_numpy
@@ -40,7 +41,7 @@ class OnnxProgram:
         self.config = config
         self.opset = opset
         program = captured.lazy_program
-        self._paths: dict[str, str] = {}  # of inputs, as transformers calls them
+        self._paths: dict[str, str] = {}  # what inputs are taken for that come under the names of transformers
         self.renamed: dict[str, str] = {}  # names in the file that are not ours, by ours
         self._input_names, self._output_names = self._named()
         self._axes = axis_names(program.dims(), program.inputs())
@@ -55,9 +56,10 @@ class OnnxProgram:
         renamed = output_names(captured.output_names, inputs)
         outputs = {name: renamed.get(name, name) for name in captured.output_names}
         if self.config.names == "transformers":
-            self._paths = {name: path for name, path in leaf_paths(captured.inputs).items() if name in inputs}
-            paths = leaf_paths(captured.outputs, captured.in_graph)
-            given, taken = told_apart(self._paths, {name: paths.get(name, name) for name in outputs})
+            paths = {name: path for name, path in leaf_paths(captured.inputs).items() if name in inputs}
+            self._paths = {name: readable(path) for name, path in paths.items()}
+            out = leaf_paths(captured.outputs, captured.in_graph)
+            given, taken = told_apart(paths, {name: out.get(name, name) for name in outputs})
             self.renamed = {our: given[name] for name, our in inputs.items()}
             self.renamed |= {our: taken[name] for name, our in outputs.items()}
             return given, taken

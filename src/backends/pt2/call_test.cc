@@ -50,6 +50,22 @@ TEST_CASE("what is made from nothing names the device, and so does every type") 
   CHECK(named == 1);
 }
 
+TEST_CASE("the rest of a shape is written out where there may be no elements to count") {
+  const auto rest = [](std::string_view least) {
+    const ir::Graph graph = ir::parse_graph(
+        "graph g(%x: f32[rows, 4])\n  where rows in " + std::string(least) +
+        ".. = 3\n{\n  %1 = aten.view(self=%x, size=[rows, 2, -1]) : f32[rows, 2, 2]\n"
+        "  return y = %1\n}\n");
+    const weights::WeightStore none;
+    const Json program =
+        Json::parse(program_json({.graph = graph, .signature = {}, .weights = none}));
+    const Json nodes = program["graph_module"]["graph"]["nodes"];
+    return nodes.back()["inputs"][1]["arg"]["as_sym_ints"][2]["as_int"].get<int>();
+  };
+  CHECK(rest("1") == -1);
+  CHECK(rest("0") == 2);
+}
+
 TEST_CASE("an input that the model writes to is written, one that it only gives back is not") {
   const Json specs = program_on("cpu")["graph_module"]["signature"]["output_specs"];
   REQUIRE(specs.size() == 4);

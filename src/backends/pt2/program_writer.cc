@@ -155,11 +155,30 @@ void ProgramWriter::append_inputs(NodeText& text, const ir::Node& node, const op
     arg.clear();
     // Graphs leave None out; torch wants it where the schema gives no default (`int[]?
     // output_size`).
-    arguments_.append(arg, given == nullptr ? ir::Arg{} : *given, parameter.type);
+    arguments_.append(arg, given == nullptr ? ir::Arg{} : with_rest(node, *given), parameter.type);
     const bool by_name = gap || parameter.keyword_only;
     append_input(text.inputs, parameter.name, arg,
                  by_name ? Passing::keyword : Passing::positional);
   }
+}
+
+/// A -1 in a shape stands for what is left, which torch cannot tell where there are no elements:
+/// where that may be, the size is written.
+ir::Arg ProgramWriter::with_rest(const ir::Node& node, const ir::Arg& given) const {
+  const auto* sizes = given.get<ir::ArgList>();
+  if (sizes == nullptr || !ops::takes_shape(node.op) || node.results.size() != 1) return given;
+  const std::vector<shape::Int>& shape = graph_.value(node.results[0]).tensor().shape;
+  const auto may_be_zero = [&](const shape::Int& size) {
+    if (const auto name = size.as_symbol()) return symbols_.at(*name).range.lo < 1;
+    return shape::bounds_of_sizes(size).lo < 1;
+  };
+  if (shape.size() != sizes->size() || std::ranges::none_of(shape, may_be_zero)) return given;
+  ir::ArgList full = *sizes;
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    const auto* size = full[i].get<shape::Int>();
+    if (size != nullptr && *size == shape::Int(-1)) full[i] = {shape[i]};
+  }
+  return {full};
 }
 
 void ProgramWriter::append_outputs(NodeText& text, const ir::Node& node,

@@ -44,6 +44,7 @@ class ProgramWriter {
   // program_writer.cc
   void add_node(const ir::Node& node);
   void append_inputs(NodeText& text, const ir::Node& node, const ops::Schema* schema);
+  ir::Arg with_rest(const ir::Node& node, const ir::Arg& given) const;
   void append_outputs(NodeText& text, const ir::Node& node, const ops::Schema* schema);
   void name_result(ir::ValueId id, std::string name);
   const std::string& metadata(ir::PlaceId place);
