@@ -69,7 +69,9 @@ ProgramWriter::ProgramWriter(const Pt2Request& request)
       symbols_(request.graph),
       names_(request.graph.values().size()),
       arguments_(request.graph, names_, numbers_, symbols_.kinds()),
-      guard_written_(request.graph.guards.size(), false) {}
+      guard_written_(request.graph.guards.size(), false) {
+  for (const shape::Dim& dim : graph_.dims) ranges_[dim.name] = dim.range;
+}
 
 std::string ProgramWriter::write() {
   add_weights();
@@ -169,8 +171,7 @@ ir::Arg ProgramWriter::with_rest(const ir::Node& node, const ir::Arg& given) con
   if (sizes == nullptr || !ops::takes_shape(node.op) || node.results.size() != 1) return given;
   const std::vector<shape::Int>& shape = graph_.value(node.results[0]).tensor().shape;
   const auto may_be_zero = [&](const shape::Int& size) {
-    if (const auto name = size.as_symbol()) return symbols_.at(*name).range.lo < 1;
-    return shape::bounds_of_sizes(size).lo < 1;
+    return shape::bounds(size, ranges_).lo < 1;
   };
   if (shape.size() != sizes->size() || std::ranges::none_of(shape, may_be_zero)) return given;
   ir::ArgList full = *sizes;

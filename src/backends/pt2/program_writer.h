@@ -60,6 +60,7 @@ class ProgramWriter {
   ir::Arg device_{request_.device};
   std::vector<std::string> metadata_;  // by place
   std::vector<bool> guard_written_;
+  shape::Ranges ranges_;
   std::string inputs_;
   std::string input_specs_;
   std::string outputs_;
