@@ -53,5 +53,5 @@ def of_type(files: list[Path], asked: str | None, where: Path) -> list[Path]:
     wanted = next((name for name in (asked, ALSO.get(asked or "")) if name in there), None)
     if asked is not None and wanted is None:
         kinds = ", ".join(there)
-        raise problem("E0103", f"{where} has no files of type {asked}", f"it has: {kinds}", "export it again")
+        raise problem("E0306", f"{where} has no files of type {asked}", f"it has: {kinds}", "export it again")
     return [file for file in files if split_name(file.stem)[1] == (wanted or there[0])]

@@ -24,6 +24,7 @@ CODES = {
     "E0316": "unknown_model",
     "E0317": "unreachable_hub",
     "E0318": "bad_inputs_file",
+    "E0319": "bad_quantization",
 }
 
 

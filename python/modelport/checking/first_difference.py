@@ -100,7 +100,7 @@ class Search:
         return []
 
     def _row(self, node: Any, name: str) -> dict[str, Any]:
-        op, title, place, _, _ = node
+        op, title, place, *_ = node
         gap, nearest = self.reference.nearest(self.tensors[name], _module(node))
         file, _, line = place.rpartition(":")
         amount = f", {gap:.3g} away from {nearest}" if nearest else ""

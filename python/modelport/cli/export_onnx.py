@@ -88,7 +88,7 @@ def _exports(
         refuse_difference(console, report)
         _point_from_home(args, program, staging, file)
         telling = functools.partial(_told, args, program, staging, report)
-        yield Export(variant, telling, loading.config)
+        yield Export(variant, telling, loading.config if args.client else None)
 
 
 @contextmanager

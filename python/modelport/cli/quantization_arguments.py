@@ -101,7 +101,7 @@ def read_optimize(args: argparse.Namespace) -> str | None:
 def read(args: argparse.Namespace) -> None:
     """Makes `args.variants` of what was asked: one, or several for a folder with files of several types."""
     if args.calibration and args.int8 not in (None, "static"):
-        raise problem("E0306", f"--int8 {args.int8} takes no --calibration", "--int8 static")
+        raise problem("E0319", f"--int8 {args.int8} takes no --calibration", "--int8 static")
     args.int8 = "static" if args.calibration else args.int8
     asked = [None] if args.dtype is None else [name.strip() for name in args.dtype.split(",")]
     names = list(dict.fromkeys(ALSO.get(name, name) if name else name for name in asked))

@@ -51,5 +51,5 @@ def _measured(program: Any, samples: Iterable[Mapping[str, Any]]) -> tuple[tuple
             low, high = np.minimum(low, found[0::2]), np.maximum(high, found[1::2])
     if not np.isfinite(low).all() or not np.isfinite(high).all():
         what = "the inputs for calibration give values that are not finite, or there are none"
-        raise problem("E0306", what, "calibration=[inputs, ...] as the model takes them")
+        raise problem("E0319", what, "calibration=[inputs, ...] as the model takes them")
     return tuple(zip(low.tolist(), high.tolist(), strict=True))

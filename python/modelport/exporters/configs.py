@@ -141,7 +141,7 @@ class OnnxConfig(DynamoConfig):
             self.dtype = FEW_BITS[self.dtype][1]  # of what stays in floats, and of what goes in and comes out
         if self.quantization is not None and self.weights == "link":
             what = "weights in few bits are none that the checkpoint has, to point at"
-            raise problem("E0306", what, "weights='copy', or --weights copy")
+            raise problem("E0319", what, "weights='copy', or --weights copy")
         if self.operators not in ("standard", "onnxruntime"):
             what = f"operators={self.operators!r} are none that can be written"
             raise problem("E0306", what, "operators='standard' or 'onnxruntime'")

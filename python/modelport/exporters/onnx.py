@@ -115,7 +115,7 @@ class PartExport:
             captured = CheckpointCaptured(captured, self.weights.of(part.module))
         if config.quantization is not None and config.quantization.form == "static":
             what = f"{name}: parts of a model that generates have no ranges of their inputs to round by"
-            raise problem("E0306", what, "form='dynamic', or 'blocks'; on the command line --int8 dynamic")
+            raise problem("E0319", what, "form='dynamic', or 'blocks'; on the command line --int8 dynamic")
         if part.serves is not None and not part.serves(captured):
             raise problem(
                 "E0205",

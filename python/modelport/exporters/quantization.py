@@ -38,20 +38,20 @@ class Quantization:
     def __post_init__(self) -> None:
         size = self.block_size
         if self.bits not in (4, 8):
-            raise problem("E0306", f"weights in {self.bits} bits are not written", "dtype='int4'", "dtype='int8'")
+            raise problem("E0319", f"weights in {self.bits} bits are not written", "dtype='int4'", "dtype='int8'")
         if type(size) is not int or size < 16 or size & (size - 1):
-            raise problem("E0306", f"a block of {size} columns is no power of two from 16 on", "block_size=32")
+            raise problem("E0319", f"a block of {size} columns is no power of two from 16 on", "block_size=32")
         if self.accuracy_level not in (0, 1, 2, 3, 4):
-            raise problem("E0306", f"onnxruntime has no accuracy_level {self.accuracy_level}", "accuracy_level=4")
+            raise problem("E0319", f"onnxruntime has no accuracy_level {self.accuracy_level}", "accuracy_level=4")
         # Two more that nobody asks for: to give ranges (calibration.py), and as the checkpoint has it.
         if self.form not in (*FORMS, "measured", "stored"):
             ways = (f"form={form!r}" for form in FORMS)
-            raise problem("E0306", f"form={self.form!r} is no form of weights in few bits", *ways)
+            raise problem("E0319", f"form={self.form!r} is no form of weights in few bits", *ways)
         if self.form in ("dynamic", "static") and self.bits != 8:
             what = f"form={self.form!r} is of 8 bits, and {self.bits} are asked for"
-            raise problem("E0306", what, "dtype='int8'", "form='blocks'")
+            raise problem("E0319", what, "dtype='int8'", "form='blocks'")
         if self.method not in ("search", "range"):
-            raise problem("E0306", f"method={self.method!r} is no way to choose scales", "method='search' or 'range'")
+            raise problem("E0319", f"method={self.method!r} is no way to choose scales", "method='search' or 'range'")
 
     def settings(self, packed: Mapping[str, Any]) -> dict[str, Any]:
         """As a lowering takes it. `packed` are the weights that the checkpoint has as codes, which stay as they are."""
@@ -70,5 +70,5 @@ class Quantization:
         unknown = sorted(set(asked or {}) - known - {"ranges"})
         if unknown:
             what = f"quantization has no field {', '.join(unknown)}"
-            raise problem("E0306", what, f"it has: {', '.join(sorted(known))}")
+            raise problem("E0319", what, f"it has: {', '.join(sorted(known))}")
         return cls(**(bits | dict(asked or {})))

@@ -70,7 +70,7 @@ def settings_of(quantizer: Any) -> tuple[Quantization | None, Any]:
     form = _FORMS.get(type(config).__name__)
     if form is None:
         what = f"a {type(config).__name__} is no quantizer for ONNX"
-        raise problem("E0306", what, "OnnxRuntimeDynamicConfig()", 'dtype="int4" or "int8", and quantization={...}')
+        raise problem("E0319", what, "OnnxRuntimeDynamicConfig()", 'dtype="int4" or "int8", and quantization={...}')
     for name, value in vars(config).items():
         _refuse_other(type(config).__name__, name, value)
     return Quantization(bits=8, form=form), samples
@@ -83,4 +83,4 @@ def _refuse_other(kind: str, name: str, value: Any) -> None:
     if name == "calibration_providers" or (name == "op_types_to_quantize" and {"MatMul", "Gemm"} & set(value)):
         return
     way = f"leave {name} out" + (f", or {name}={known[0]}" if known else "")
-    raise problem("E0306", f"{kind}({name}={value!r}) is not done here", way)
+    raise problem("E0319", f"{kind}({name}={value!r}) is not done here", way)
