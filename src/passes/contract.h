@@ -32,8 +32,8 @@ inline constexpr Contract kOnnxContract{.target = "onnx",
                                         .complex_numbers = false,
                                         .plain_numbers = false,
                                         .symbolic_arguments = false};
-inline constexpr Contract kExecutorchContract{.target = "executorch",
-                                              .dialects = kExecutorchDialects};
+inline constexpr Contract kExecutorchContract{
+    .target = "executorch", .dialects = kExecutorchDialects, .complex_numbers = false};
 inline constexpr Contract kPt2Contract{.target = "pt2", .dialects = {}, .foreign = kNotTorchs};
 
 /// All violations at once; none of them is the user's fault.

@@ -127,4 +127,17 @@ TEST_CASE("everything without a way is listed with row, reason and line") {
   }
 }
 
+TEST_CASE("complex numbers are pairs of reals: inputs, weights, results and what lies between") {
+  const std::string text = lowered(
+      "graph g(%x: c64[a, 4])\n  where a in 1.. = 2\n  weights @w: c64[4]\n{\n"
+      "  %1 = aten.mul.Tensor(self=%x, other=@w) : c64[a, 4]\n"
+      "  %2 = aten.unsqueeze(self=%1, dim=-1) : c64[a, 4, 1]\n  return y = %2\n}\n");
+  CHECK(text.find("c64") == std::string::npos);
+  CHECK(text.find("pairs.") == std::string::npos);
+  CHECK(text.find("f32[a, 4, 1, 2]") != std::string::npos);
+  CHECK_THROWS_AS(lowered("graph g(%x: c64[a])\n  where a in 1.. = 2\n{\n"
+                          "  %1 = aten.exp(self=%x) : c64[a]\n  return y = %1\n}\n"),
+                  ExportError);
+}
+
 }  // namespace modelport::passes

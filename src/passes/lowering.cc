@@ -127,6 +127,7 @@ void Lowering::drop_pair_views() {
   }
   replacements.apply_to_outputs(target_);
   target_.keep_nodes(keep);
+  nodes_kept(keep);
 }
 
 }  // namespace modelport::passes

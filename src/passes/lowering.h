@@ -35,6 +35,8 @@ class Lowering {
   ir::ValueId stored_value(ir::ValueId value);
   /// Complex numbers are pairs from here on: the nodes that said so go.
   void drop_pair_views();
+  /// Which nodes of the target that leaves.
+  virtual void nodes_kept(const std::vector<bool>&) {}
 
   const ir::Graph& source() const { return source_; }
   ir::Graph& target() { return target_; }

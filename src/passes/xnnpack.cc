@@ -32,6 +32,11 @@ class ToXnnpack : public ExecutorchLowering {
     first_node_.push_back(target().nodes().size());
     lower_.allow(!to_kernels_[node]);
   }
+  void nodes_kept(const std::vector<bool>& kept) override {
+    for (std::size_t& first : first_node_)
+      first = static_cast<std::size_t>(
+          std::count(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(first), true));
+  }
 
   ops::xnnpack::Lower lower_;
   const std::vector<bool>& to_kernels_;

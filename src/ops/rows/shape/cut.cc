@@ -83,8 +83,7 @@ std::vector<Int> chunk_sizes(Call& call, const Int& size, std::int64_t chunks) {
   const Int piece = shape::ceil_div(size, chunks);
   const std::int64_t count = count_pieces(call, size, piece);
   if (count != chunks) return pieces(call, size, piece, count);
-  // Two parts come from any size but 1; said this way it bounds the size, where the general form
-  // would not.
+  // Two parts come from any size but 1: said this way it bounds the size.
   const Int rest = size - piece * (chunks - 1);
   const bool all = chunks == 2 ? call.at_least(size, 2) : call.at_least(rest, 1);
   call.require(all, "chunk into fewer parts than there were");
