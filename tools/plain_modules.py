@@ -1,0 +1,253 @@
+"""Tries modules of timm and diffusers as plain modules, captured and in onnxruntime, and writes docs/plain-modules.md.
+
+python tools/plain_modules.py [--only NAME] needs both packages, timm with torchvision; neither is a dependency."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+import modelport
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "plain-modules.md"
+TIMM = (
+    "resnet18", "resnet26d", "mobilenetv3_small_050", "efficientnet_b0", "convnext_atto", "convnextv2_atto",
+    "vit_tiny_patch16_224", "deit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "regnetx_002", "regnety_002",
+    "ghostnet_050", "mixnet_s", "mnasnet_small", "lcnet_050", "tinynet_e", "mobilevit_xxs", "edgenext_xx_small",
+    "poolformer_s12", "levit_128s", "efficientformer_l1", "xcit_nano_12_p16_224", "mixer_s32_224", "pvt_v2_b0",
+)  # fmt: skip
+
+
+class Case(NamedTuple):
+    package: str
+    name: str
+    make: Callable[[], tuple[Any, dict[str, Any]]]
+
+
+def of_timm(name: str) -> Case:
+    def make() -> tuple[Any, dict[str, Any]]:
+        import timm
+
+        return timm.create_model(name, pretrained=False), {"x": torch.randn(2, 3, 224, 224)}
+
+    return Case("timm", name, make)
+
+
+def of_diffusers(name: str, inputs: dict[str, Any], **settings: Any) -> Case:
+    def make() -> tuple[Any, dict[str, Any]]:
+        import diffusers
+
+        made = getattr(diffusers, name)(**settings)
+        takes = "return_dict" in inspect.signature(made.forward).parameters
+        return made, inputs | ({"return_dict": False} if takes else {})
+
+    return Case("diffusers", name, make)
+
+
+def noise(*shape: int) -> torch.Tensor:
+    return torch.randn(shape)
+
+
+STEPS = torch.tensor([10, 20])
+BLOCKS = {"block_out_channels": (32, 64), "layers_per_block": 1, "norm_num_groups": 8}
+CROSS = {
+    "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"), "cross_attention_dim": 24, "attention_head_dim": 8,
+}  # fmt: skip
+UP = {"up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D")}
+VAE = {
+    "down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2, **BLOCKS,
+    "latent_channels": 4,
+}  # fmt: skip
+IMAGE, LATENT, TEXT = {"sample": noise(2, 3, 32, 48)}, noise(2, 4, 16, 16), noise(2, 7, 24)
+ASKED = {"sample": noise(2, 4, 16, 24), "timestep": STEPS, "encoder_hidden_states": TEXT}
+HEADS = {"num_attention_heads": 2, "attention_head_dim": 16}
+DIFFUSERS = (
+    of_diffusers(
+        "UNet2DModel", IMAGE | {"timestep": STEPS}, sample_size=32, attention_head_dim=8, **BLOCKS,
+        down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+    ),
+    of_diffusers("UNet2DConditionModel", ASKED, sample_size=16, **BLOCKS, **CROSS, **UP),
+    of_diffusers(
+        "UNet3DConditionModel",
+        {"sample": noise(2, 4, 3, 16, 16), "timestep": STEPS, "encoder_hidden_states": TEXT},
+        sample_size=16, **BLOCKS, cross_attention_dim=24, attention_head_dim=8,
+        down_block_types=("CrossAttnDownBlock3D", "DownBlock3D"), up_block_types=("UpBlock3D", "CrossAttnUpBlock3D"),
+    ),
+    of_diffusers(
+        "UNet1DModel", {"sample": noise(2, 14, 16), "timestep": STEPS}, in_channels=14, out_channels=14,
+        block_out_channels=(32, 64), layers_per_block=1, norm_num_groups=8, downsample_each_block=True,
+        down_block_types=("DownResnetBlock1D",) * 2, up_block_types=("UpResnetBlock1D",),
+        mid_block_type="MidResTemporalBlock1D",
+        out_block_type="OutConv1DBlock", time_embedding_type="positional", use_timestep_embedding=True, act_fn="swish",
+        freq_shift=1.0, flip_sin_to_cos=False,
+    ),
+    of_diffusers(
+        "ControlNetModel", ASKED | {"controlnet_cond": noise(2, 3, 128, 192)}, **BLOCKS, **CROSS,
+        conditioning_embedding_out_channels=(16, 32),
+    ),
+    of_diffusers("AutoencoderKL", IMAGE, **VAE),
+    of_diffusers(
+        "AsymmetricAutoencoderKL", IMAGE, down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2, down_block_out_channels=(32, 64), up_block_out_channels=(32, 64),
+        layers_per_down_block=1, layers_per_up_block=1, norm_num_groups=8,
+    ),
+    of_diffusers("AutoencoderTiny", IMAGE, encoder_block_out_channels=(32, 32), decoder_block_out_channels=(32, 32),
+                 num_encoder_blocks=(1, 2), num_decoder_blocks=(2, 1)),
+    of_diffusers("VQModel", IMAGE, **VAE | {"latent_channels": 3}, num_vq_embeddings=32),
+    of_diffusers("T2IAdapter", {"x": noise(2, 3, 64, 64)}, channels=[32, 64], num_res_blocks=1, downscale_factor=8),
+    of_diffusers(
+        "DiTTransformer2DModel",
+        {"hidden_states": LATENT, "timestep": STEPS, "class_labels": torch.tensor([1, 2])},
+        **HEADS, in_channels=4, num_layers=2, sample_size=16, patch_size=2, num_embeds_ada_norm=100,
+    ),
+    of_diffusers(
+        "PixArtTransformer2DModel",
+        {"hidden_states": LATENT, "encoder_hidden_states": TEXT, "timestep": STEPS},
+        **HEADS, in_channels=4, out_channels=8, num_layers=2, sample_size=16, patch_size=2, caption_channels=24,
+        cross_attention_dim=32, use_additional_conditions=False,
+    ),
+    of_diffusers(
+        "SD3Transformer2DModel",
+        {"hidden_states": LATENT, "encoder_hidden_states": TEXT, "pooled_projections": noise(2, 20), "timestep": STEPS},
+        **HEADS, sample_size=16, patch_size=2, in_channels=4, out_channels=4, num_layers=2, joint_attention_dim=24,
+        caption_projection_dim=32, pooled_projection_dim=20, pos_embed_max_size=24,
+    ),
+    of_diffusers(
+        "FluxTransformer2DModel",
+        {"hidden_states": noise(2, 24, 4), "encoder_hidden_states": TEXT, "pooled_projections": noise(2, 20),
+         "timestep": STEPS / 1000, "img_ids": torch.zeros(24, 3), "txt_ids": torch.zeros(7, 3)},
+        **HEADS, in_channels=4, num_layers=1, num_single_layers=1, joint_attention_dim=24, pooled_projection_dim=20,
+        axes_dims_rope=(4, 4, 8), patch_size=1,
+    ),
+    of_diffusers(
+        "Transformer2DModel", {"hidden_states": noise(2, 32, 12, 16), "encoder_hidden_states": TEXT}, **HEADS,
+        in_channels=32, num_layers=1, cross_attention_dim=24, norm_num_groups=8,
+    ),
+    of_diffusers(
+        "PriorTransformer",
+        {"hidden_states": noise(2, 32), "timestep": STEPS, "proj_embedding": noise(2, 32),
+         "encoder_hidden_states": noise(2, 7, 32)},
+        **HEADS, num_layers=2, embedding_dim=32, num_embeddings=7, additional_embeddings=4,
+    ),
+    of_diffusers(
+        "SanaTransformer2DModel",
+        {"hidden_states": LATENT, "encoder_hidden_states": TEXT, "timestep": STEPS},
+        **HEADS, in_channels=4, out_channels=4, num_layers=1, num_cross_attention_heads=2, cross_attention_head_dim=16,
+        cross_attention_dim=32, caption_channels=24, sample_size=16, patch_size=1,
+    ),
+    of_diffusers(
+        "AuraFlowTransformer2DModel",
+        {"hidden_states": LATENT, "encoder_hidden_states": TEXT, "timestep": STEPS / 1000},
+        **HEADS, sample_size=16, patch_size=2, in_channels=4, out_channels=4, num_mmdit_layers=1,
+        num_single_dit_layers=1, joint_attention_dim=24, caption_projection_dim=32, pos_embed_max_size=64,
+    ),
+    of_diffusers(
+        "CogVideoXTransformer3DModel",
+        {"hidden_states": noise(2, 3, 4, 16, 16), "encoder_hidden_states": TEXT, "timestep": STEPS},
+        **HEADS, in_channels=4, out_channels=4, num_layers=1, text_embed_dim=24, time_embed_dim=8, sample_width=16,
+        sample_height=16, sample_frames=9, max_text_seq_length=7,
+    ),
+    of_diffusers(
+        "LTXVideoTransformer3DModel",
+        {"hidden_states": noise(2, 24, 4), "encoder_hidden_states": TEXT, "timestep": STEPS,
+         "encoder_attention_mask": torch.ones(2, 7), "num_frames": 2, "height": 3, "width": 4},
+        **HEADS, in_channels=4, out_channels=4, num_layers=1, cross_attention_dim=32, caption_channels=24,
+    ),
+    of_diffusers(
+        "WanTransformer3DModel",
+        {"hidden_states": noise(2, 4, 2, 16, 16), "timestep": STEPS, "encoder_hidden_states": TEXT},
+        patch_size=(1, 2, 2), num_attention_heads=2, attention_head_dim=12, in_channels=4, out_channels=4, text_dim=24,
+        freq_dim=64, ffn_dim=32, num_layers=1, rope_max_seq_len=32,
+    ),
+    of_diffusers(
+        "AutoencoderKLTemporalDecoder", {"sample": noise(2, 3, 32, 32), "num_frames": 2},
+        down_block_types=("DownEncoderBlock2D",) * 2, block_out_channels=(32, 64), layers_per_block=1,
+    ),
+)  # fmt: skip
+
+
+class Outcome(NamedTuple):
+    case: Case
+    capture: str
+    onnx: str
+    axes: str
+    seconds: float
+
+
+@torch.no_grad()
+def tried(case: Case) -> Outcome:
+    torch.manual_seed(0)
+    model, inputs = case.make()
+    model.eval()
+    started = time.perf_counter()
+    try:
+        captured = modelport.capture(model, inputs, dynamic=True)
+    except Exception as error:
+        return Outcome(case, _short(error), "", "", time.perf_counter() - started)
+    open_axes = ", ".join(dim["name"] for dim in captured.lazy_program.dims() if not dim["from_data"])
+    seconds = time.perf_counter() - started
+    try:
+        program = modelport.OnnxExporter().export(model, inputs, modelport.OnnxConfig(dynamic=True))
+        with tempfile.TemporaryDirectory() as folder:
+            program.save(Path(folder) / "model.onnx")
+            report = modelport.check(Path(folder) / "model.onnx", model, [inputs])
+        found = "ok" if report.ok else "values differ"
+    except Exception as error:
+        found = _short(error)
+    return Outcome(case, "ok", found, open_axes, seconds)
+
+
+def _short(error: Exception) -> str:
+    first = (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}"[:110].replace("|", "\\|")
+
+
+def page(rows: list[Outcome]) -> str:
+    lines = [
+        "# Modules of timm and diffusers",
+        "",
+        "Plain modules, small, with random weights: captured with every axis open (`modelport.capture(module, inputs,",
+        "dynamic=True)`), exported to ONNX, and compared with the module in onnxruntime at the example. Made by",
+        "`python tools/plain_modules.py`, which needs both packages; Modelport does not.",
+    ]
+    for package in ("timm", "diffusers"):
+        some = [row for row in rows if row.case.package == package]
+        good = [row for row in some if row.onnx == "ok"]
+        lines += [
+            "",
+            f"## {package}: {len(good)} of {len(some)}",
+            "",
+            "| module | capture | ONNX | open axes | seconds |",
+        ]
+        lines.append("|---|---|---|---|---|")
+        lines += [f"| `{r.case.name}` | {r.capture} | {r.onnx} | {r.axes} | {r.seconds:.1f} |" for r in some]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", help="a module to try, whose outcome is printed")
+    only = parser.parse_args().only
+    warnings.simplefilter("ignore")
+    cases = [case for case in (*map(of_timm, TIMM), *DIFFUSERS) if only in (None, case.name)]
+    rows = []
+    for case in cases:
+        try:
+            rows.append(tried(case))
+        except Exception as error:  # of the package: another release may have other settings
+            rows.append(Outcome(case, f"cannot be made: {_short(error)}", "", "", 0.0))
+        print(*rows[-1][1:], case.name, sep="\t", flush=True)
+    if only is None:
+        PAGE.write_text(page(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
