@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import problem
+from ..base.errors import ExportError, problem
 from ..base.json_text import parse_json
 
 _WAY = "give what a command wrote: modelport export ... --json > run.json, or modelport check ... --json > check.json"
@@ -26,6 +26,10 @@ class Runs:
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
+def _unreadable(what: str) -> ExportError:
+    return problem("E0103", what, _WAY)
+
+
 def read_runs(files: list[str]) -> Runs:
     runs = Runs()
     for file in files:
@@ -37,16 +41,16 @@ def _read(file: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         found = parse_json(Path(file).read_text(encoding="utf-8"))
     except (ValueError, UnicodeDecodeError) as error:
-        raise problem("E0103", f"{file} is no JSON: {error}", _WAY) from error
+        raise _unreadable(f"{file} is no JSON: {error}") from error
     if not isinstance(found, dict):
-        raise problem("E0103", f"{file} is not the JSON of a command", _WAY)
+        raise _unreadable(f"{file} is not the JSON of a command")
     return found
 
 
 def _take(runs: Runs, found: dict[str, Any], file: str) -> None:
     is_check = "rows" in found or "perplexity" in found
     if not is_check and "seconds" not in found and "errors" not in found:
-        raise problem("E0103", f"{file} has neither a check nor the steps of an export", _WAY)
+        raise _unreadable(f"{file} has neither a check nor the steps of an export")
     check = found if is_check else found.get("check")
     if check is not None:
         runs.check = _check(check, file)
@@ -64,7 +68,7 @@ def _numbers(found: Any, file: str) -> dict[str, float]:
     if found is None:
         return {}
     if not isinstance(found, dict) or not all(isinstance(value, int | float) for value in found.values()):
-        raise problem("E0103", f"{file}: its steps cannot be read", _WAY)
+        raise _unreadable(f"{file}: its steps cannot be read")
     return found
 
 
@@ -82,5 +86,5 @@ def _check(found: Any, file: str) -> dict[str, Any]:
     if not isinstance(rows, list) or not all(
         isinstance(row, dict) and all(isinstance(row.get(key), kind) for key, kind in _COLUMNS.items()) for row in rows
     ):
-        raise problem("E0103", f"{file}: its check cannot be read", _WAY)
+        raise _unreadable(f"{file}: its check cannot be read")
     return found

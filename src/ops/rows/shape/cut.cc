@@ -113,11 +113,9 @@ Results tensor_split_sections(Call& call) {
   const std::int64_t axis = axis_of(call, "dim", call.rank("self"));
   const std::int64_t count = call.number("sections");
   call.require(count > 0 && count <= kMostParts, "a sensible number of sections");
+  const Int& size = size_at(call, call.shape("self"), axis);
   std::vector<Int> sizes;
-  for (std::int64_t i = 0; i < count; ++i) {
-    sizes.push_back(
-        shape::floor_div(size_at(call, call.shape("self"), axis) + (count - 1 - i), count));
-  }
+  for (std::int64_t i = count; i-- > 0;) sizes.push_back(shape::floor_div(size + i, count));
   return parts(call, axis, sizes);
 }
 
