@@ -303,7 +303,7 @@ TEST_CASE("a contract names every operator and value that is not the target's") 
       "  %3 = modelport.linear_recurrence(decay=%1, input=%2, dim=0) : f32[n]\n"
       "  return y = %3\n}\n");
   CHECK(violations(graph, kOnnxContract).all().size() == 4);
-  CHECK(violations(graph, kExecutorchContract).all().size() == 3);
+  CHECK(violations(graph, kExecutorchContract).all().size() == 4);
   CHECK(violations(graph, kPt2Contract).all().size() == 2);
   CHECK_THROWS_AS(hold(graph, kPt2Contract), InternalError);
 }

@@ -61,7 +61,7 @@ def test_a_full_file_system_leaves_nothing(bert: str, tmp_path: Path, capsys: An
 def test_values_that_differ_leave_the_old_export(bert: str, old_export: Any, monkeypatch: Any, capsys: Any) -> None:
     from modelport.cli import loading
 
-    load = loading.load_model
+    load = loading.model_with_values
 
     def other(*args: Any) -> Any:
         model = load(*args)
@@ -69,7 +69,7 @@ def test_values_that_differ_leave_the_old_export(bert: str, old_export: Any, mon
             model.bert.encoder.layer[1].output.dense.bias[0] += 3
         return model
 
-    monkeypatch.setattr(loading, "load_model", other)
+    monkeypatch.setattr(loading, "model_with_values", other)
     out, before = old_export
     message = refused(capsys, "export", "onnx", bert, out)
     assert "E0401" in message and "bert.encoder.layer.1.output" in message

@@ -71,12 +71,13 @@ def test_a_private_name_of_transformers_is_there(name: str) -> None:
     resolve(name)
 
 
-def test_private_names_of_transformers_are_used_in_one_file_and_its_exporters_nowhere() -> None:
+def test_private_names_of_transformers_are_used_in_one_file_and_its_exporters_by_the_plugin_alone() -> None:
     names = {name.rpartition(".")[2] for name in transformers_private.NAMES} | {"_is_hf_initialized"}
     overridden = {"_prepare_cache_for_generation", "_expand_inputs_for_generation", "_validate_generated_length"}
     for file in (ROOT / "python" / "modelport").rglob("*.py"):
         path, text = file.relative_to(ROOT / "python" / "modelport").as_posix(), file.read_text()
-        assert not re.search(r"(from|import) transformers\.exporters", text), path
+        is_plugin = path == "plugin/__init__.py"  # whose purpose is to put ours into theirs
+        assert is_plugin or not re.search(r"(from|import) transformers\.exporters", text), path
         if path != "models/transformers_private.py":
             allowed = overridden if path == "running/generating.py" else set()
             assert not [name for name in names - allowed if re.search(rf"\b{name}\b", text)], path

@@ -139,7 +139,7 @@ def compare(asked: Request, name: str) -> CheckReport:
     model = asked.model
     dtypes = {p.dtype for p in model.parameters()} if isinstance(model, torch.nn.Module) else set()
     tolerance = Tolerance.of(dtypes, asked.atol)
-    report = CheckReport(name, tolerance.atol, asked.min_cosine)
+    report = CheckReport(name, tolerance.atol, min_cosine=asked.min_cosine)
     for size, given in _inputs(runner, asked, report):
         failed = _compare(Comparison(runner, model, tolerance, size, asked.min_cosine), given, report)
         if (

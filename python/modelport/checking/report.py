@@ -39,10 +39,10 @@ class CheckReport:
 
     artifact: str
     atol: float
-    min_cosine: float | None = None  # where weights in few bits change values: the floor, in the place of atol
     rows: list[Row] = dataclasses.field(default_factory=list)
     skipped: list[Skipped] = dataclasses.field(default_factory=list)
     first: dict[str, Any] | None = None  # the first value of the graph that differs
+    min_cosine: float | None = None  # where weights in few bits change values: the floor, in the place of atol
 
     @property
     def ok(self) -> bool:

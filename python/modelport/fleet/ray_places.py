@@ -5,6 +5,7 @@ and write (checkpoints, OUT, the cache) has to lie where all of them see it."""
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -46,7 +47,7 @@ class RayPlaces:
         self._ray, self._settings, self._memory = ray, settings, memory
         _refuse_absent(address)
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, ignore_reinit_error=True)
         except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             raise _no_cluster(address, error) from error
         self._known: set[str] = set()

@@ -34,6 +34,11 @@ Value channel_shuffle(Emitter& e) {
 
 Value flip_left_right(Emitter& e) { return e.call("aten.flip", {e.arg("self"), {1}}); }
 Value flip_up_down(Emitter& e) { return e.call("aten.flip", {e.arg("self"), {0}}); }
+Value matrix_adjoint(Emitter& e) {
+  const Value x = transposed(e, e.tensor("self"));
+  return is_complex(e.dtype(x)) ? e.call("aten.conj_physical", {x}) : x;
+}
+
 Value matrix_transpose(Emitter& e) { return transposed(e, e.tensor("self")); }
 
 Value move_axis(Emitter& e) {

@@ -12,6 +12,7 @@ Value ifftshift(emit::Emitter& e);
 Value channel_shuffle(emit::Emitter& e);
 Value flip_left_right(emit::Emitter& e);
 Value flip_up_down(emit::Emitter& e);
+Value matrix_adjoint(emit::Emitter& e);
 Value matrix_transpose(emit::Emitter& e);
 Value move_axis(emit::Emitter& e);
 Value move_axes(emit::Emitter& e);

@@ -77,7 +77,7 @@ TEST_CASE("a pattern that does not parse is our own error") {
 }
 
 TEST_CASE("every fusion speaks of rows and of arguments that they have") {
-  for (const std::span<const Fusion> rows : {rms_norm(), grouped_attention()}) {
+  for (const std::span<const Fusion> rows : {norms(), grouped_attention()}) {
     for (const Fusion& row : rows) {
       CAPTURE(row.name);
       check_rows(parse_pattern(row.pattern));
