@@ -153,3 +153,20 @@ def test_the_archive_has_the_records_that_torch_writes(tmp_path: Path) -> None:
         for path in (program.save(tmp_path / "ours.pt2"), tmp_path / "theirs.pt2")
     ]
     assert names[1] - names[0] <= {".data/serialization_id", ".format_version", ".storage_alignment"}
+
+
+class WritesTwoInputs(torch.nn.Module):
+    def forward(self, x: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x.add_(1)
+        z.copy_(x)
+        return x, z, x
+
+
+def test_inputs_with_the_same_contents_are_both_written_however_often_they_are_returned(tmp_path: Path) -> None:
+    model = WritesTwoInputs().eval()
+    program = modelport.DynamoExporter().export(model, {"x": torch.zeros(3), "z": torch.ones(3)}, {})
+    program.save(tmp_path / "writes.pt2")
+    given, wanted = ({"x": torch.full((3,), 5.0), "z": torch.zeros(3)} for _ in range(2))
+    results = torch.export.load(tmp_path / "writes.pt2").module()(**given)
+    assert all(map(torch.equal, results, model(**wanted)))
+    assert torch.equal(given["x"], wanted["x"]) and torch.equal(given["z"], wanted["z"])

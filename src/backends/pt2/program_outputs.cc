@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "backends/pt2/origin.h"
 #include "backends/pt2/program_writer.h"
@@ -72,7 +73,11 @@ std::vector<ir::Mutation> ProgramWriter::written_inputs() const {
     });
     if (output == graph_.outputs.end() || input == graph_.inputs.end()) continue;
     const ir::ValueId* value = output->value.get<ir::ValueId>();
-    if (value != nullptr && *value != *input) written.push_back({*input, *value});
+    if (value == nullptr || *value == *input) continue;
+    // A model may return what it wrote more than once.
+    const bool known =
+        std::ranges::any_of(written, [&](const ir::Mutation& m) { return m.buffer == *input; });
+    if (!known) written.push_back({*input, *value});
   }
   return written;
 }
@@ -84,7 +89,10 @@ std::string ProgramWriter::safe_from_writes(ir::ValueId id) {
   const auto is_it = [&](const ir::Mutation& m) { return m.buffer == memory; };
   const bool written =
       std::ranges::any_of(graph_.mutations, is_it) || std::ranges::any_of(written_inputs(), is_it);
-  if (!written) return names_[id.index];
+  return written ? copied(id) : names_[id.index];
+}
+
+std::string ProgramWriter::copied(ir::ValueId id) {
   NodeText node;
   node.target = "torch.ops.aten.clone.default";
   node.name = text_.names().fresh("clone");
@@ -113,9 +121,11 @@ void ProgramWriter::add_mutations() {
         fmt::format("{{\"{0}_mutation\": {{\"arg\": {{\"name\": {1}}}, \"{0}_name\": {2}}}}}",
                     parameter ? "parameter" : "buffer", name, target));
   }
+  std::set<ir::ValueId> taken;  // torch knows a write by the name of its value
   for (const ir::Mutation& mutation : written_inputs()) {
+    const bool is_first = taken.insert(mutation.value).second;
     std::string name;
-    append_string(name, safe_from_writes(mutation.value));
+    append_string(name, is_first ? safe_from_writes(mutation.value) : copied(mutation.value));
     std::string target;
     append_string(target, names_[mutation.buffer.index]);
     append_item(outputs_, fmt::format("{{\"as_tensor\": {{\"name\": {}}}}}", name));

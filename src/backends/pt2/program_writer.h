@@ -39,6 +39,7 @@ class ProgramWriter {
   void add_output(const signature::Constant& constant);
   std::vector<ir::Mutation> written_inputs() const;
   std::string safe_from_writes(ir::ValueId id);
+  std::string copied(ir::ValueId id);
   std::string module_call_json() const;
   std::string origin_json() const;
   // program_writer.cc
