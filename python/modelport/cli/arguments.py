@@ -221,10 +221,7 @@ def _export_executorch(command: argparse.ArgumentParser) -> None:
 
 def _two_paths(args: argparse.Namespace) -> None:
     paths = ([] if args.model is None else [args.model]) + args.paths
-    if len(paths) != 2:
-        what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
-        raise problem("E0306", what, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
-    args.model, args.out = paths
+    model_arguments.take_paths(args, paths, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
     args.from_optimize = quantization_arguments.read_optimize(args)
     quantization_arguments.read(args)
     args.with_past = bool(args.task and args.task.endswith("-with-past"))  # as optimum calls models with a cache

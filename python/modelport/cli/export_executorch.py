@@ -16,6 +16,7 @@ from .executorch_arguments import IN_FEWER_BITS
 from .export_onnx import warnings_as_notes
 from .inspect_artifact import size_text
 from .interrupt import interruptible
+from .model_arguments import take_paths
 from .model_folder import fetch_model
 from .outcome import refuse_unless_fewer_bits
 
@@ -27,10 +28,7 @@ def prepare(args: Any) -> None:
     paths = ([] if args.model is None else [args.model]) + args.paths
     if args.output_dir is not None:
         paths.append(args.output_dir)
-    if len(paths) != 2:
-        what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
-        raise problem("E0306", what, "modelport export executorch MODEL OUT")
-    args.model, args.out = paths
+    take_paths(args, paths, "modelport export executorch MODEL OUT")
     args.weights = "copy"
     if args.no_dynamic_axes and args.dims:
         what = "--disable_dynamic_shapes leaves no axis that --dims could bound"

@@ -6,7 +6,6 @@ import argparse
 import os
 from collections.abc import Callable
 
-from ..base.errors import problem
 from ..fleet.jobs import FORMATS
 from . import model_arguments
 
@@ -50,12 +49,7 @@ def add_pt2(
 
 
 def two_paths(args: argparse.Namespace) -> None:
-    if len(args.paths) != 2:
-        what = (
-            "OUT is missing" if len(args.paths) < 2 else f"there are {len(args.paths)} paths, and MODEL and OUT are two"
-        )
-        raise problem("E0306", what, "modelport export pt2 MODEL OUT")
-    args.model, args.out = args.paths
+    model_arguments.take_paths(args, args.paths, "modelport export pt2 MODEL OUT")
     args.weights = "copy"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from pathlib import Path
@@ -39,7 +40,7 @@ def facts(folder: Path, name: str) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     for row in tensors:
         sizes[row["dtype"]] += row["bytes"]
-        counts[row["dtype"]] += _elements(row["shape"])
+        counts[row["dtype"]] += math.prod(row["shape"])
     origin = origin_of(folder)
     return {
         "model": name,
@@ -72,10 +73,3 @@ def text(row: dict[str, Any]) -> str:
     more = f" and {len(weights['files']) - 3} more" if len(weights["files"]) > 3 else ""
     lines.append(f"weights are in {shown}{more}")
     return "\n".join(lines)
-
-
-def _elements(shape: list[int]) -> int:
-    found = 1
-    for size in shape:
-        found *= size
-    return found

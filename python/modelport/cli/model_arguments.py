@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..base.errors import problem
+
 MODEL = "checkpoint folder, or name on the hub"
+
+
+def take_paths(args: Any, paths: list[str], *usages: str) -> None:
+    """MODEL and OUT of an export, however they were given."""
+    if len(paths) != 2:
+        what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
+        raise problem("E0306", what, *usages)
+    args.model, args.out = paths
 
 
 def add_revision(group: Any) -> None:
