@@ -5,7 +5,6 @@
 #include <array>
 #include <numbers>
 
-#include "ops/decompositions/pieces.h"
 #include "ops/decompositions/terms.h"
 #include "ops/rules/rules.h"
 

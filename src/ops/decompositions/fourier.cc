@@ -3,7 +3,6 @@
 #include <numbers>
 
 #include "ops/decompositions/complex.h"
-#include "ops/decompositions/pieces.h"
 #include "ops/decompositions/terms.h"
 #include "ops/rules/axes.h"
 

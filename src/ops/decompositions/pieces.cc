@@ -75,12 +75,23 @@ Value sum_over(Emitter& e, Value x, const Axes& axes, bool keepdim) {
                 {{"dtype", e.dtype(x)}});
 }
 
-Value add(Emitter& e, Value a, Value b) { return e.call("aten.add.Tensor", {a, b}); }
-Value sub(Emitter& e, Value a, Value b) { return e.call("aten.sub.Tensor", {a, b}); }
-Value mul(Emitter& e, Value a, Value b) { return e.call("aten.mul.Tensor", {a, b}); }
-Value div(Emitter& e, Value a, Value b) { return e.call("aten.div.Tensor", {a, b}); }
+Value add(Emitter& e, const Operand& a, const Operand& b) {
+  return e.call("aten.add.Tensor", {a, b});
+}
 
-Value where(Emitter& e, Value condition, Value yes, Value no) {
+Value sub(Emitter& e, const Operand& a, const Operand& b) {
+  return e.call("aten.sub.Tensor", {a, b});
+}
+
+Value mul(Emitter& e, const Operand& a, const Operand& b) {
+  return e.call("aten.mul.Tensor", {a, b});
+}
+
+Value div(Emitter& e, const Operand& a, const Operand& b) {
+  return e.call("aten.div.Tensor", {a, b});
+}
+
+Value where(Emitter& e, Value condition, const Operand& yes, const Operand& no) {
   return e.call("aten.where.self", {condition, yes, no});
 }
 

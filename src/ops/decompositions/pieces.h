@@ -32,11 +32,11 @@ Value padded(Emitter& e, Value x, const Shape& pads, double value = 0);
 Value cut_off(Emitter& e, Value x, Shape& pads);
 Value sum_over(Emitter& e, Value x, const Axes& axes, bool keepdim = false);
 
-Value add(Emitter& e, Value a, Value b);
-Value sub(Emitter& e, Value a, Value b);
-Value mul(Emitter& e, Value a, Value b);
-Value div(Emitter& e, Value a, Value b);
-Value where(Emitter& e, Value condition, Value yes, Value no);
+Value add(Emitter& e, const Operand& a, const Operand& b);
+Value sub(Emitter& e, const Operand& a, const Operand& b);
+Value mul(Emitter& e, const Operand& a, const Operand& b);
+Value div(Emitter& e, const Operand& a, const Operand& b);
+Value where(Emitter& e, Value condition, const Operand& yes, const Operand& no);
 Value scaled(Emitter& e, Value x, double factor);
 Value compare(Emitter& e, std::string_view row, Value a, Value b);
 

@@ -1,7 +1,6 @@
 // Pictures and volumes read at places between their elements: the elements around each place are
 // gathered, each with its weight. Serves sizes that change, which the runtime's kernel does not.
 #include "ops/decompositions/neural.h"
-#include "ops/decompositions/pieces.h"
 #include "ops/decompositions/terms.h"
 
 namespace modelport::ops::parts {

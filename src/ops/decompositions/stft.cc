@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "ops/decompositions/complex.h"
-#include "ops/decompositions/pieces.h"
 #include "ops/decompositions/terms.h"
 
 namespace modelport::ops::parts {

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "ops/decompositions/pieces.h"
 #include "ops/rules/rules.h"
 
 namespace modelport::ops::parts {
@@ -21,8 +20,6 @@ Value Terms::is(std::string_view name, Value x, const Operand& other) {
   return e.call(fmt::format("aten.{}.{}", name, tensor ? "Tensor" : "Scalar"), {x, other});
 }
 
-Value Terms::cast(Value x, Dtype dtype) { return parts::cast(e, x, dtype); }
-
 Value Terms::in(std::string_view name, Dtype dtype) {
   if (const Value x = e.tensor(name); x != kNoValue) return cast(x, dtype);
   if (!e.has(name)) return kNoValue;
@@ -36,10 +33,6 @@ Value Terms::filled(const Shape& shape, const Operand& number, Dtype dtype) {
 Value Terms::size(const Int& size, Dtype dtype) {
   return e.call("aten.scalar_tensor", {size}, {{"dtype", dtype}});
 }
-
-Value Terms::range(const Int& n, Dtype dtype) { return counted(e, n, dtype); }
-
-Value Terms::reshape(Value x, const Shape& shape) { return e.call("aten.view", {x, shape}); }
 
 Value Terms::flat(Value x) { return e.rank(x) == 1 ? x : reshape(x, {numel(e.shape(x))}); }
 

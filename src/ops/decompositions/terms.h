@@ -4,38 +4,36 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/emit/emitter.h"
+#include "ops/decompositions/pieces.h"
 
 namespace modelport::ops::parts {
-
-using emit::Emitter;
-using emit::Operand;
 
 /// The type that a decomposition computes in, so that half precision is rounded once, at its end.
 Dtype working_dtype(Dtype dtype);
 
-/// Short words for calls. A number beside a value takes the value's type.
+/// The pieces as words for one emitter, and more of them. A number beside a value takes the value's
+/// type.
 class Terms {
  public:
   explicit Terms(Emitter& emitter) : e(emitter) {}
 
-  Value add(const Operand& a, const Operand& b) { return e.call("aten.add.Tensor", {a, b}); }
-  Value sub(const Operand& a, const Operand& b) { return e.call("aten.sub.Tensor", {a, b}); }
-  Value mul(const Operand& a, const Operand& b) { return e.call("aten.mul.Tensor", {a, b}); }
-  Value div(const Operand& a, const Operand& b) { return e.call("aten.div.Tensor", {a, b}); }
+  Value add(const Operand& a, const Operand& b) { return parts::add(e, a, b); }
+  Value sub(const Operand& a, const Operand& b) { return parts::sub(e, a, b); }
+  Value mul(const Operand& a, const Operand& b) { return parts::mul(e, a, b); }
+  Value div(const Operand& a, const Operand& b) { return parts::div(e, a, b); }
   Value min(const Operand& a, const Operand& b) { return e.call("aten.minimum", {a, b}); }
   Value max(const Operand& a, const Operand& b) { return e.call("aten.maximum", {a, b}); }
   Value both(Value a, Value b) { return e.call("aten.logical_and", {a, b}); }
   Value either(Value a, Value b) { return e.call("aten.logical_or", {a, b}); }
   Value where(Value truth, const Operand& a, const Operand& b) {
-    return e.call("aten.where.self", {truth, a, b});
+    return parts::where(e, truth, a, b);
   }
   /// A row with one operand: `of("exp", x)`.
   Value of(std::string_view name, Value x);
   /// A comparison, with a number or a tensor: `is("lt", x, 0)`.
   Value is(std::string_view name, Value x, const Operand& other);
 
-  Value cast(Value x, Dtype dtype);
+  Value cast(Value x, Dtype dtype) { return parts::cast(e, x, dtype); }
   /// An operand, cast to the type; kNoValue for None.
   Value in(std::string_view name, Dtype dtype);
   /// The same in the type that the result is computed in.
@@ -47,11 +45,11 @@ class Terms {
   /// A size as a tensor without axes.
   Value size(const Int& size, Dtype dtype);
   /// 0, 1 ... below n.
-  Value range(const Int& n, Dtype dtype = Dtype::i64);
-  Value reshape(Value x, const Shape& shape);
+  Value range(const Int& n, Dtype dtype = Dtype::i64) { return counted(e, n, dtype); }
+  Value reshape(Value x, const Shape& shape) { return viewed(e, x, shape); }
   Value flat(Value x);
-  Value unsqueeze(Value x, std::int64_t axis) { return e.call("aten.unsqueeze", {x, axis}); }
-  Value expand(Value x, const Shape& shape) { return e.call("aten.expand", {x, shape}); }
+  Value unsqueeze(Value x, std::int64_t axis) { return with_axis_at(e, x, axis); }
+  Value expand(Value x, const Shape& shape) { return expanded(e, x, shape); }
   Value slice(Value x, std::int64_t axis, const Operand& start, const Operand& end) {
     return e.call("aten.slice.Tensor", {x, axis, start, end});
   }
