@@ -93,6 +93,13 @@ The prompt goes through the tokenizer's chat template if it has one. The text go
 
 exit codes: 0 done, 2 an error, 130 interrupted"""
 
+_COMPLETION = """Prints a script that lets a shell complete commands, flags and their values.
+
+examples:
+  modelport completion bash > ~/.local/share/bash-completion/completions/modelport
+  modelport completion zsh > ~/.zfunc/_modelport                   ~/.zfunc has to be in $fpath
+  modelport completion fish > ~/.config/fish/completions/modelport.fish"""
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
 
@@ -118,6 +125,7 @@ def parser() -> argparse.ArgumentParser:
     fleet_arguments.add_fleet(fleet, _positive, _size)
     _runs(fleet, "export_fleet")
     _run(_parser(commands.add_parser, "run", help="generate text with an exported model, or ask it", description=_RUN))
+    _completion(_parser(commands.add_parser, "completion", help="let a shell complete", description=_COMPLETION))
     return top
 
 
@@ -296,6 +304,11 @@ def _run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--trust-remote-code", action="store_true", help="run the Python code in the folder, if any")
     command.add_argument("--threads", type=_positive, metavar="N", help="of onnxruntime (default: one for each core)")
     _runs(command, "run_model", quiet="print the text and errors, nothing else")
+
+
+def _completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument("shell", metavar="SHELL", choices=["bash", "zsh", "fish"], help="bash, zsh or fish")
+    _runs(command, "completion")
 
 
 def _positive(text: str) -> int:

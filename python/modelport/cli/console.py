@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,8 +13,7 @@ from typing import Any
 from ..base.errors import ExportError
 from ..base.peak_memory import forget_peak, peak_memory
 from ..base.printable import printable
-
-_PATIENCE = 1.0  # seconds without a word
+from .progress import Progress
 
 
 class Unsaid(Exception):
@@ -38,6 +36,7 @@ class Console:
         self.seconds: dict[str, float] = {}
         self.memory: dict[str, int] = {}  # the most that each stage used, in bytes
         self.notes: list[str] = []
+        self._progress = Progress(shown=not quiet)
 
     def result(self, text: str, data: dict[str, Any]) -> None:
         """What the command was called for; JSON is printed even when quiet."""
@@ -49,7 +48,11 @@ class Console:
     def note(self, text: str) -> None:
         self.notes.append(text)
         if not self.quiet:
-            print(f"note: {printable(text)}", file=sys.stderr)
+            self.line(f"note: {printable(text)}")
+
+    def line(self, text: str) -> None:
+        """On stderr, above the step that is shown."""
+        self._progress.print(text)
 
     def error(self, text: str) -> None:
         print(f"error: {printable(text)}", file=sys.stderr)
@@ -61,29 +64,23 @@ class Console:
                 say(json.dumps({"ok": False, "errors": error.diagnostics}, indent=2))
 
     @contextmanager
-    def stage(self, name: str, done: Callable[[], int] | None = None, total: int = 0) -> Iterator[None]:
+    def stage(
+        self, name: str, done: Callable[[], int] | None = None, total: int = 0, *, unit: str = "bytes"
+    ) -> Iterator[None]:
         """Times a part of the work; where it takes longer than a second, a terminal shows how far it is."""
+        before = [f"{step} {seconds:.1f} s" for step, seconds in self.seconds.items() if seconds >= 0.05]
+        with self.timed(name), self._progress.step(" · ".join([*before, name]), done, total, unit):
+            yield
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """The same where something else shows how far it is."""
         started = time.perf_counter()
         forget_peak()
-        with self._progress(name, done, total):
-            yield
+        yield
         if (peak := peak_memory()) is not None:
             self.memory[name] = max(self.memory.get(name, 0), peak)
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
-
-    @contextmanager
-    def _progress(self, name: str, done: Callable[[], int] | None, total: int) -> Iterator[None]:
-        if self.quiet or not sys.stderr.isatty():
-            yield
-            return
-        over = threading.Event()
-        ticker = threading.Thread(target=_tick, args=(over, name, done, total), daemon=True)
-        ticker.start()
-        try:
-            yield
-        finally:
-            over.set()
-            ticker.join()
 
     def steps(self) -> dict[str, Any]:
         """Time and memory of the stages, as JSON shows them."""
@@ -101,16 +98,3 @@ def note_code(console: Console, folder: Path) -> None:
     files = code_files(folder)
     if files:
         console.note(f"Python code of {folder} runs, as --trust-remote-code says: {', '.join(files)}")
-
-
-def _tick(over: threading.Event, name: str, done: Callable[[], int] | None, total: int) -> None:
-    if over.wait(_PATIENCE):
-        return
-    from tqdm import tqdm
-
-    shown = {"bar_format": "{desc} {elapsed}"} if done is None else {"unit": "B", "unit_scale": True, "total": total}
-    with tqdm(desc=name, leave=False, file=sys.stderr, **shown) as bar:
-        while not over.wait(0.2):
-            if done is not None:
-                bar.n = min(done(), total)
-            bar.refresh()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -38,7 +37,10 @@ def run(args: Any, console: Console) -> bool:
     settings = Settings(str(out), str(cache), float(args.timeout), args.again)
     Cache(cache).sweep()
     summary = Summary(len(jobs), str(out))
-    with (out / ROWS).open("w", encoding="utf-8") as rows:
+    with (
+        (out / ROWS).open("w", encoding="utf-8") as rows,
+        console.stage("fleet", lambda: summary.done, len(jobs), unit="exports"),
+    ):
         _work(args, jobs, settings, _taker(console, summary, rows))
     write_summary(summary, out / PAGE)
     console.result(summary.text(out / PAGE), summary.to_dict())
@@ -75,7 +77,7 @@ def _taker(console: Console, summary: Summary, rows: TextIO) -> Callable[[dict[s
         if not console.quiet:
             state = "kept from before" if row.get("cached") and row["ok"] else "ok" if row["ok"] else _why(row)
             at = f"[{summary.done}/{summary.total}]"
-            print(one_line(f"{at} {row['name']} {row['format']}: {state}, {row['seconds']:.2f} s"), file=sys.stderr)
+            console.line(one_line(f"{at} {row['name']} {row['format']}: {state}, {row['seconds']:.2f} s"))
 
     return take
 

@@ -18,7 +18,7 @@ def fetch_model(args: argparse.Namespace, console: Console) -> Path:
     """The checkpoint folder of `args.model`, which names that folder afterwards."""
     if hub_name(args.model, args.revision) is None:
         return checkpoint_folder(args.model)
-    with console.stage("download"):
+    with console.timed("download"):  # the hub's own bars tell how far it is
         folder = checkpoint_folder(args.model, revision=args.revision, code=_trusts(args))
     console.note(f"{args.model} of the hub is {origin_of(folder)}, in {folder}")
     args.model = os.fspath(folder)
