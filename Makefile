@@ -24,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
 .PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-faults bench-capture bench-onnx bench-generate bench-llm bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
-  support clean setup
+  support api picture site clean setup
 
 help:
 	@echo "make test           set up, build, run every check and test"
@@ -50,7 +50,10 @@ help:
 	@echo "make bench-quantize weights in 4 bits: time and error next to torchao"
 	@echo "make bench-fleet    exports a minute of every model of the zoo in every format, next to transformers.exporters"
 	@echo "make bench-build    seconds of processor of builds, demo and tests, next to another commit (BASE=...); fails if a goal is missed"
+	@echo "make site           docs/ as a site, in build/site"
 	@echo "make support        write docs/SUPPORT.md anew"
+	@echo "make api            write docs/api.md anew"
+	@echo "make picture        make the picture of README anew"
 	@echo "make clean          remove build/ and $(VENV)"
 
 # --- set-up: each step leaves a stamp, so that it runs once ---------------------------------------------------------
@@ -218,6 +221,16 @@ tidy: setup
 
 support: setup build
 	$(PY) tools/support_table.py
+
+api: setup
+	$(PY) tools/api_page.py
+
+site: setup
+	$(PY) tools/build_site.py
+	@echo "build/site/index.html"
+
+picture: setup build $(CLIENTS)/.packages
+	$(PY) tools/take_picture.py
 
 fuzz: setup
 	tools/fuzz.sh $(FUZZ_SECONDS)

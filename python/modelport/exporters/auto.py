@@ -37,28 +37,38 @@ def _format_of(config: ExportConfigMixin | dict[str, Any]) -> str:
 
 
 class AutoExportConfig:
+    """Makes the configuration of the format that a dict names."""
+
     @classmethod
     def from_dict(cls, export_config_dict: dict[str, Any]) -> ExportConfigMixin:
+        """The dict has `export_format` and fields of that configuration."""
         return AUTO_EXPORT_CONFIG_MAPPING[_format_of(export_config_dict)].from_dict(export_config_dict)
 
 
 class AutoHfExporter:
+    """Makes the exporter of the format that a configuration names."""
+
     @classmethod
     def from_config(cls, export_config: ExportConfigMixin | dict[str, Any], **kwargs: Any) -> HfExporter:
+        """A configuration or a dict of its fields; the keywords go to the exporter."""
         return AUTO_EXPORTER_MAPPING[_format_of(export_config)](**kwargs)
 
     @staticmethod
     def supports_export_format(export_config_dict: dict[str, Any]) -> bool:
+        """Whether there is an exporter for the `export_format` of the dict."""
         wanted = export_config_dict.get("export_format")
         name = wanted.value if isinstance(wanted, ExportFormat) else wanted
         return name in AUTO_EXPORTER_MAPPING and name in AUTO_EXPORT_CONFIG_MAPPING
 
 
 def get_hf_exporter(export_config: ExportConfigMixin | dict[str, Any]) -> HfExporter:
+    """The exporter of a configuration, as `AutoHfExporter.from_config` gives it."""
     return AutoHfExporter.from_config(export_config)
 
 
 def register_exporter(name: str) -> Callable[[type[HfExporter]], type[HfExporter]]:
+    """Decorates an exporter class, which is then the one of that format."""
+
     def register(cls: type[HfExporter]) -> type[HfExporter]:
         if not issubclass(cls, HfExporter):
             raise TypeError("an exporter extends HfExporter")
@@ -69,6 +79,8 @@ def register_exporter(name: str) -> Callable[[type[HfExporter]], type[HfExporter
 
 
 def register_export_config(name: str) -> Callable[[type[ExportConfigMixin]], type[ExportConfigMixin]]:
+    """Decorates a configuration class, which is then the one of that format."""
+
     def register(cls: type[ExportConfigMixin]) -> type[ExportConfigMixin]:
         if not issubclass(cls, ExportConfigMixin):
             raise TypeError("an export config extends ExportConfigMixin")

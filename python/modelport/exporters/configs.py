@@ -15,6 +15,8 @@ from .quantizers import settings_of
 
 
 class ExportFormat(Enum):
+    """The formats that there are exporters for."""
+
     EXECUTORCH = "executorch"
     DYNAMO = "dynamo"
     ONNX = "onnx"

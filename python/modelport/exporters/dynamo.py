@@ -37,6 +37,7 @@ class DynamoExporter(HfExporter):
         sample_inputs: MutableMapping[str, Any],
         config: DynamoConfig | dict[str, Any] | None = None,
     ) -> ExportedProgram:
+        """The model with its forward keyword arguments as the example."""
         config = DynamoConfig.given(config)
         model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
         # torch wants a program to be called as it was exported: with the flags that were given, as constants.

@@ -47,6 +47,7 @@ class OnnxExporter(HfExporter):
         sample_inputs: MutableMapping[str, Any],
         config: OnnxConfig | dict[str, Any] | None = None,
     ) -> OnnxProgram:
+        """The model, in memory or a checkpoint folder, with its forward keyword arguments as the example."""
         config = OnnxConfig.given(config)
         opset = checked_opset(config.opset_version)
         dtype = float_dtype(config.dtype)
