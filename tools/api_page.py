@@ -14,8 +14,8 @@ PACKAGE = ROOT / "python/modelport"
 PAGE = ROOT / "docs/api.md"
 HEAD = """# Python API
 
-The names that `modelport` exports, with what their sources say. Names that start with `_` and modules that are not named
-here may change at any time. Written by `make api`; a test holds it against the code.
+The names that `modelport` exports, with what their sources say. Names that start with `_`, and modules that are not
+named here, may change at any time. Written by `make api`; a test holds it against the code.
 
 """
 # The order of the page: what most people need comes first. Names that are not here come last, as "Further".

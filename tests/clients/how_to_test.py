@@ -1,0 +1,71 @@
+"""The how-to pages of clients, done as they say: their commands export, and their code runs in the client."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from modelport.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PROMPT = "Once upon a time"
+
+
+def followed(page: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """The code of the page by language, after its commands were run."""
+    (place / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(place)
+    code: dict[str, list[str]] = {}
+    for language, text in BLOCK.findall((ROOT / "docs/how-to" / page).read_text()):
+        code.setdefault(language, []).append(text)
+    for line in "\n".join(code[""]).splitlines():
+        assert main([*shlex.split(line)[1:], "--no-check", "--quiet"]) == 0, line
+    return code
+
+
+def told(new_tokens: int) -> str:
+    """What the model itself says."""
+    tokenizer = AutoTokenizer.from_pretrained(ROOT / "examples/teller")
+    model = AutoModelForCausalLM.from_pretrained(ROOT / "examples/teller").eval()
+    ids = model.generate(**tokenizer(PROMPT, return_tensors="pt"), max_new_tokens=new_tokens, do_sample=False)
+    return tokenizer.decode(ids[0], skip_special_tokens=True)
+
+
+def in_node(code: str, packages: Path, place: Path) -> str:
+    (place / "node_modules").symlink_to(packages / "node_modules")
+    (place / "page.mjs").write_text(code)
+    done = subprocess.run(["node", "page.mjs"], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_genai_tells_what_the_model_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    code = followed("genai.md", tmp_path, monkeypatch)
+    [text] = code["python"]
+    assert PROMPT in text
+    exec(compile(text, "genai.md", "exec"), {})
+    said = capsys.readouterr().out.strip()
+    assert len(said) > 60
+    assert said == told(35).strip()
+
+
+def test_transformers_js_tells_what_the_model_tells(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, in_browsers = followed("transformers-js.md", tmp_path, monkeypatch)["javascript"]
+    assert PROMPT in text
+    assert in_node(text.replace("const generator", f"{in_browsers}const generator"), packages, tmp_path) == told(20)
+
+
+def test_onnxruntime_web_gives_the_shape_that_the_page_tells(
+    packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, _ = followed("onnxruntime-web.md", tmp_path, monkeypatch)["javascript"]
+    assert in_node(text, packages, tmp_path) == "[ 1, 3, 4096 ]"
