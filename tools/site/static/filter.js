@@ -9,7 +9,7 @@ function addBox(table) {
   const box = document.createElement('input');
   const count = document.createElement('span');
   box.type = 'search';
-  box.placeholder = 'search this table: qwen yes, runs, …';
+  box.placeholder = 'search: qwen3 runs';
   box.setAttribute('aria-label', 'search this table');
   count.setAttribute('role', 'status');
 
@@ -26,6 +26,7 @@ function addBox(table) {
   const line = document.createElement('div');
   line.className = 'table-search';
   line.append(box, count);
+  table.classList.add('long');
   (table.closest('.table-wrapper') ?? table).before(line);
   box.addEventListener('input', show);
   show();
