@@ -61,6 +61,13 @@ def test_every_page_of_docs_is_reached_from_the_readme() -> None:
     assert sorted(str(page) for page in ROOT.glob("docs/**/*.md") if page not in reached) == []
 
 
+def test_the_readme_is_a_screen_long_and_shows_a_picture_that_is_small() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 75
+    [picture] = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+    assert 10_000 < (ROOT / picture).stat().st_size < 100_000
+
+
 def test_the_api_page_is_what_the_command_writes() -> None:
     import api_page
 

@@ -32,7 +32,7 @@ PAGES = {
         "ExecuTorch <how-to/executorch>",
     ],
     "Topics": ["generation", "onnx", "clients", "observer", "limits", "pages", "fleet"],
-    "Reference": ["cli", "api", "errors", "SUPPORT", "COMPATIBILITY", "CHANGELOG"],
+    "Reference": ["cli", "api", "errors", "Support by architecture <SUPPORT>", "COMPATIBILITY", "CHANGELOG"],
     "Inside": ["ARCHITECTURE", "adding-an-operator", "quick-imports", "status", "CONTRIBUTING"],
 }
 _MERMAID = re.compile(r"^```mermaid\n(.*?)^```\n", re.MULTILINE | re.DOTALL)

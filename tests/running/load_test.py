@@ -333,6 +333,8 @@ def test_a_checkpoint_is_no_export(tmp_path: Path) -> None:
     assert f"modelport export onnx {folder} OUT" in refused(lambda: modelport.load(folder))
     assert "no such file or folder" in refused(lambda: modelport.load(tmp_path / "nothing"))
     assert "is no ONNX file" in refused(lambda: modelport.load(folder / "config.json"))
+    (tmp_path / "llama.pt2").touch()
+    assert f'modelport.load_pt2("{tmp_path}/llama.pt2")' in refused(lambda: modelport.load(tmp_path / "llama.pt2"))
 
 
 def test_weights_that_are_missing_or_cut_off_are_named(exported: Any, tmp_path: Path) -> None:

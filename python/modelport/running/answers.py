@@ -55,7 +55,7 @@ def answers(results: Any, question: Question) -> list[Answer]:
     sizes = list(logits.shape)
     raise problem(
         "E0311",
-        f"it gives logits of the sizes {sizes}, which are no words, labels or boxes",
+        f"the model gives logits of shape {sizes}, and nothing says how they become words, labels or boxes",
         "call it in Python: modelport.load(folder)(**inputs)",
     )
 

@@ -62,9 +62,11 @@ def open_folder(path: str | os.PathLike[str], dtype: str | None = None) -> Folde
     """Looks at the folder of an export, or at one .onnx file; what is not whole is refused. `dtype` is for a folder
     with files of several types."""
     path = Path(path)
+    if path.is_file() and path.suffix == ".pt2":
+        way = f'in Python: modelport.load_pt2("{path}").run(...)'
+        raise problem("E0103", f"{path} is a .pt2 archive, which is not run this way", way)
     if path.is_file() and path.suffix != ".onnx":
-        way = "modelport.load_pt2(path)" if path.suffix == ".pt2" else "name the folder of an export, or an .onnx file"
-        raise problem("E0103", f"{path} is no ONNX file", way)
+        raise problem("E0103", f"{path} is no ONNX file", "name the folder of an export, or an .onnx file")
     found = find_models(path, dtype)
     single = path.is_file() or len(found) == 1
     files = {"model": found[0]} if path.is_file() else {split_name(file.stem)[0]: file for file in found}
