@@ -71,6 +71,19 @@ def test_a_picture_has_an_arrow_only_where_no_path_leads() -> None:
     }
 
 
+def test_the_site_draws_each_room_above_those_that_it_includes() -> None:
+    import draw_graph
+    import draw_rooms
+
+    rooms = {"low": [], "middle": ["low"], "high": ["middle", "low"], "side": ["low"], "top": ["high", "side"]}
+    chart = draw_graph.read(draw_rooms.picture(rooms, {"side"}))
+    assert draw_graph.layers(chart) == {f"room_{name}": i for name, i in zip(rooms, (0, 1, 2, 1, 3), strict=True)}
+    drawn = draw_graph.svg(chart)
+    assert all(f">{room}</text>" in drawn for room in rooms)
+    assert drawn.count("marker-end") == len(chart.arrows) == 5
+    assert drawn.count('class="thick"') == 1
+
+
 def functions_of_the_walk() -> list[tuple[str, str]]:
     page = (ROOT / "docs/ARCHITECTURE.md").read_text()
     walk = page.split("\n## A walk", 1)[1].split("\n## ", 1)[0]

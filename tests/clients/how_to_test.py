@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import wave
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnxruntime_genai as og
 import pytest
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from exported import built, prompt, row_of, save_tokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, WhisperFeatureExtractor
 
 from modelport.cli import main
+from modelport.contracts import export_for_client
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -71,3 +76,27 @@ def test_onnxruntime_web_gives_the_shape_that_the_page_tells(
 ) -> None:
     text, _ = followed("onnxruntime-web.md", tmp_path, monkeypatch)["javascript"]
     assert in_node(text, packages, tmp_path) == "[ 1, 3, 4096 ]"
+
+
+def test_the_code_of_the_clients_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs/clients.md").read_text()
+    export, hear = [code for language, code in BLOCK.findall(text) if language == "python"]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(export, "clients.md", "exec"), {"model": built(row_of("llama")), "ids": prompt(6)})
+    og.Model("out")
+
+    tokenizer, extractor = save_tokenizer(tmp_path / "whisper"), WhisperFeatureExtractor()
+    extractor.save_pretrained(tmp_path / "whisper")
+    # For this tokenizer the marks of the prompt are letters, one after the other.
+    sizes = {"max_source_positions": 1500, "max_target_positions": 128, "num_mel_bins": 80}
+    model = built(row_of("whisper", vocab_size=len(tokenizer), **sizes))
+    silence = np.zeros(16000, np.int16)
+    features = extractor(silence, sampling_rate=16000, return_tensors="pt").input_features
+    export_for_client("genai", model, {"input_features": features}, tmp_path / "whisper")
+    with wave.open("speech.wav", "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(silence.tobytes())
+    opened = og.Model("whisper")
+    generator = og.Generator(opened, og.GeneratorParams(opened))
+    exec(compile(hear, "clients.md", "exec"), {"model": opened, "og": og, "generator": generator})
+    generator.generate_next_token()
