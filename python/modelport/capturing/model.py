@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from ..symbolic.shown_symbols import noted_questions
 from ..symbolic.substitutes import noted_uses
 from .arguments import as_keywords, check_inputs
 from .attempts import capture_once
+from .batch_of_one import serves_one_row, with_two_rows
 from .captured import Captured
 from .dynamic import Axes, axes_for
 from .guards import tested
@@ -22,13 +24,28 @@ from .own_code import has_own_code, wrong_at, wrong_values
 
 
 def capture_model(
-    model: Any, inputs: Any, *, dynamic: bool = False, dynamic_shapes: Any = None, test_guards: bool = True
+    model: Any,
+    inputs: Any,
+    *,
+    dynamic: bool = False,
+    dynamic_shapes: Any = None,
+    test_guards: bool = True,
+    grow_batch: bool = True,
 ) -> Captured:
     """`modelport.capture` of a model, or any callable on tensors, with the weights that it has."""
     kwargs = as_keywords(model, inputs)
     check_inputs(model, kwargs)
     flat = flatten(kwargs)
-    axes = axes_for(flat, dynamic=dynamic, dynamic_shapes=dynamic_shapes)
+    two_rows = with_two_rows(flat) if dynamic and dynamic_shapes is None and grow_batch else None
+    if two_rows is not None:
+        with suppress(Exception):  # not every model takes two: then it is captured as the caller has it
+            captured = _captured_as(model, two_rows, axes_for(two_rows, dynamic=True, dynamic_shapes=None), test_guards)
+            if serves_one_row(captured.program, flat):
+                return captured
+    return _captured_as(model, flat, axes_for(flat, dynamic=dynamic, dynamic_shapes=dynamic_shapes), test_guards)
+
+
+def _captured_as(model: Any, flat: Flat, axes: Axes, test_guards: bool) -> Captured:
     with (
         only_user(model),
         while_nobody_builds(),

@@ -25,6 +25,11 @@ def resized(captured: Any, sizes: Sizes) -> Flat:
     return Flat(flat.names, leaves, flat.spec)
 
 
+def with_further_row(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with as many rows again, which are not the same ones where that is safe."""
+    return _at_size(tensor, 0, 2 * tensor.shape[0], list(range(1, tensor.dim())))
+
+
 def shuffled(inputs: Flat, seed: int) -> Flat:
     """The same elements in another order, for a run with other data: graphs that differ may agree for some data by
     chance. What means something by its order stays, as above."""

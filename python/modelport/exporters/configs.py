@@ -62,9 +62,9 @@ class ExportConfigMixin:
 class DynamoConfig(ExportConfigMixin):
     """How to export to `.pt2`.
 
-    `dynamic` makes every axis longer than 1 symbolic, `dynamic_shapes` says it axis by axis and goes first. `strict`
-    and `prefer_deferred_runtime_asserts_over_guards` steer torch's tracer, which is not used here: they are accepted
-    and make no difference. `quantizer` is for ONNX.
+    `dynamic` makes every axis longer than 1 symbolic, and a batch of one (not for ExecuTorch); `dynamic_shapes` says it
+    axis by axis and goes first. `strict` and `prefer_deferred_runtime_asserts_over_guards` steer torch's tracer, which
+    is not used here: they are accepted and make no difference. `quantizer` is for ONNX.
     """
 
     export_format: ExportFormat = ExportFormat.DYNAMO

@@ -22,6 +22,7 @@ def capture(
     dynamic: bool = False,
     dynamic_shapes: Any = None,
     test_guards: bool = True,
+    grow_batch: bool = True,
     model_class: Any = None,
     dtype: torch.dtype | None = None,
     revision: str | None = None,
@@ -29,9 +30,11 @@ def capture(
     """Captures a model, or any callable on tensors, as a graph that computes the same.
 
     `inputs` are keyword arguments (a mapping) or positional ones (a tuple); nested structures and caches are fine.
-    `dynamic=True` makes every axis longer than 1 symbolic; `dynamic_shapes` says it axis by axis, in the forms that
-    `torch.export` takes, with plain strings as names too. With `test_guards`, a condition that the model asked of a
-    size is tried out at a size on its other side and dropped where it makes no difference.
+    `dynamic=True` makes every axis longer than 1 symbolic, and the batch of an example of one row, which is captured
+    with a second row beside it where the model takes two (`grow_batch=False` leaves it as it is); `dynamic_shapes` says
+    it axis by axis, in the forms that `torch.export` takes, with plain strings as names too. With `test_guards`, a
+    condition that the model asked of a size is tried out at a size on its other side and dropped where it makes no
+    difference.
 
     A path names a checkpoint folder: the model is captured without reading its weights. `model_class` (a class or its
     name in transformers) is for a folder whose config.json names none, or another than the one wanted. A name of the
@@ -41,7 +44,12 @@ def capture(
     `dtype` captures the model as if it had been loaded in that type, of which the floating inputs are, too; its weights
     stay as they are, and are converted when they are written or used.
     """
-    options = {"dynamic": dynamic, "dynamic_shapes": dynamic_shapes, "test_guards": test_guards}
+    options = {
+        "dynamic": dynamic,
+        "dynamic_shapes": dynamic_shapes,
+        "test_guards": test_guards,
+        "grow_batch": grow_batch,
+    }
     if isinstance(model, str | os.PathLike):
         folder = checkpoint_folder(model, revision=revision, headers=True)
         return capture_folder(folder, inputs, model_class=model_class, dtype=dtype, **options)
