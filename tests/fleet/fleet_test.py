@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import tiny_checkpoints
-from conftest import run_here, times_done  # type: ignore[attr-defined]
+from fleet_runs import run_here, times_done
 
 import modelport
 from modelport import ExportError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import times_done  # type: ignore[attr-defined]
+from fleet_runs import times_done
 
 from modelport.cli import main
 from modelport.fleet.jobs import Job
