@@ -1,4 +1,4 @@
-"""Tries modules of timm and diffusers as plain modules, captured and in onnxruntime, and writes docs/plain-modules.md.
+"""Tries modules of timm and diffusers as plain modules, in each format, and writes docs/plain-modules.md.
 
 python tools/plain_modules.py [--only NAME] needs both packages, timm with torchvision; neither is a dependency."""
 
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import multiprocessing
 import tempfile
 import time
 import warnings
@@ -175,9 +176,10 @@ DIFFUSERS = (
 
 
 class Outcome(NamedTuple):
-    case: Case
+    package: str
+    name: str
     capture: str
-    onnx: str
+    targets: dict[str, str]
     axes: str
     seconds: float
 
@@ -185,29 +187,85 @@ class Outcome(NamedTuple):
 @torch.no_grad()
 def tried(case: Case) -> Outcome:
     torch.manual_seed(0)
-    model, inputs = case.make()
+    try:
+        model, inputs = case.make()
+    except Exception as error:  # another release of the package may have other settings
+        return Outcome(case.package, case.name, f"cannot be made: {_short(error)}", {}, "", 0.0)
     model.eval()
     started = time.perf_counter()
     try:
         captured = modelport.capture(model, inputs, dynamic=True)
     except Exception as error:
-        return Outcome(case, _short(error), "", "", time.perf_counter() - started)
-    open_axes = ", ".join(dim["name"] for dim in captured.lazy_program.dims() if not dim["from_data"])
+        return Outcome(case.package, case.name, _short(error), {}, "", time.perf_counter() - started)
     seconds = time.perf_counter() - started
-    try:
-        program = modelport.OnnxExporter().export(model, inputs, modelport.OnnxConfig(dynamic=True))
+    open_axes = ", ".join(dim["name"] for dim in captured.lazy_program.dims() if not dim["from_data"])
+    found = {}
+    for target, compared in TARGETS.items():
         with tempfile.TemporaryDirectory() as folder:
-            program.save(Path(folder) / "model.onnx")
-            report = modelport.check(Path(folder) / "model.onnx", model, [inputs])
-        found = "ok" if report.ok else "values differ"
-    except Exception as error:
-        found = _short(error)
-    return Outcome(case, "ok", found, open_axes, seconds)
+            try:
+                found[target] = compared(model, inputs, Path(folder))
+            except Exception as error:
+                found[target] = _short(error)
+    return Outcome(case.package, case.name, "ok", found, open_axes, seconds)
+
+
+def _in_pt2(model: Any, inputs: dict[str, Any], folder: Path) -> str:
+    program = modelport.DynamoExporter().export(model, dict(inputs), modelport.DynamoConfig(dynamic=True))
+    torch.export.save(program, folder / "model.pt2")
+    modelport.load_pt2(folder / "model.pt2").check(model, inputs)  # throws where values differ
+    return MATCH
+
+
+def _in_onnx(model: Any, inputs: dict[str, Any], folder: Path) -> str:
+    program = modelport.OnnxExporter().export(model, dict(inputs), modelport.OnnxConfig(dynamic=True))
+    return _checked(program.save(folder / "model.onnx"), model, inputs)
+
+
+def _in_executorch(model: Any, inputs: dict[str, Any], folder: Path) -> str:
+    config = modelport.ExecutorchConfig(backend="xnnpack")
+    program = modelport.ExecutorchExporter().export(model, dict(inputs), config)
+    program.save(folder / "model.pte")
+    return _checked(folder / "model.pte", model, inputs)
+
+
+def _checked(file: Path, model: Any, inputs: dict[str, Any]) -> str:
+    report = modelport.check(file, model, [inputs], name_first=False)
+    if report.ok:
+        return MATCH
+    return f"values differ by {max(row.absolute for row in report.rows if row.ok is False):.1g}"
+
+
+MATCH = "match"
+TARGETS: dict[str, Callable[[Any, dict[str, Any], Path], str]] = {
+    ".pt2": _in_pt2,
+    "ONNX": _in_onnx,
+    "ExecuTorch": _in_executorch,
+}
+
+
+def tried_alone(case: Case) -> Outcome:
+    """In a process of its own: a runtime may end the one that it is in."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: there.send(tried(case)))
+    child.start()
+    there.close()
+    try:
+        return here.recv() if here.poll(LIMIT) else Outcome(case.package, case.name, f"over {LIMIT} s", {}, "", LIMIT)
+    except EOFError:
+        return Outcome(case.package, case.name, "the process ended", {}, "", 0.0)
+    finally:
+        child.kill()
+        child.join()
+
+
+LIMIT = 300.0
 
 
 def _short(error: Exception) -> str:
     first = (str(error).splitlines() or [""])[0]
-    return f"{type(error).__name__}: {first}"[:110].replace("|", "\\|")
+    kind = "" if isinstance(error, modelport.ExportError) else f"{type(error).__name__}: "
+    return f"{kind}{first}"[:160].replace("|", "\\|")
 
 
 def page(rows: list[Outcome]) -> str:
@@ -215,21 +273,28 @@ def page(rows: list[Outcome]) -> str:
         "# Modules of timm and diffusers",
         "",
         "Plain modules, small, with random weights: captured with every axis open (`modelport.capture(module, inputs,",
-        "dynamic=True)`), exported to ONNX, and compared with the module in onnxruntime at the example. Made by",
+        "dynamic=True)`), exported, and compared with the module in the runtime of the format at the example: `.pt2`",
+        "and ONNX with open axes, ExecuTorch with the recipe xnnpack and the sizes of the example. Made by",
         "`python tools/plain_modules.py`, which needs both packages; Modelport does not.",
     ]
     for package in ("timm", "diffusers"):
-        some = [row for row in rows if row.case.package == package]
-        good = [row for row in some if row.onnx == "ok"]
+        some = [row for row in rows if row.package == package]
         lines += [
             "",
-            f"## {package}: {len(good)} of {len(some)}",
+            f"## {package}",
             "",
-            "| module | capture | ONNX | open axes | seconds |",
+            f"| module | capture | {' | '.join(TARGETS)} | open axes | seconds of capture |",
         ]
-        lines.append("|---|---|---|---|---|")
-        lines += [f"| `{r.case.name}` | {r.capture} | {r.onnx} | {r.axes} | {r.seconds:.1f} |" for r in some]
+        lines.append("|---" * (len(TARGETS) + 4) + "|")
+        lines += [_line(row) for row in some]
+        good = [f"{sum(r.targets.get(name) == MATCH for r in some)} {name}" for name in TARGETS]
+        lines += ["", f"Of {len(some)}: {sum(r.capture == 'ok' for r in some)} captured, {', '.join(good)}."]
     return "\n".join(lines) + "\n"
+
+
+def _line(row: Outcome) -> str:
+    cells = [f"`{row.name}`", row.capture, *(row.targets.get(name, "") for name in TARGETS), row.axes]
+    return f"| {' | '.join(cells)} | {row.seconds:.1f} |"
 
 
 def main() -> None:
@@ -237,14 +302,11 @@ def main() -> None:
     parser.add_argument("--only", help="a module to try, whose outcome is printed")
     only = parser.parse_args().only
     warnings.simplefilter("ignore")
-    cases = [case for case in (*map(of_timm, TIMM), *DIFFUSERS) if only in (None, case.name)]
     rows = []
-    for case in cases:
-        try:
-            rows.append(tried(case))
-        except Exception as error:  # of the package: another release may have other settings
-            rows.append(Outcome(case, f"cannot be made: {_short(error)}", "", "", 0.0))
-        print(*rows[-1][1:], case.name, sep="\t", flush=True)
+    for case in (*map(of_timm, TIMM), *DIFFUSERS):
+        if only in (None, case.name):
+            rows.append(tried_alone(case))
+            print(rows[-1].name, rows[-1].capture, rows[-1].targets, rows[-1].axes, sep="\t", flush=True)
     if only is None:
         PAGE.write_text(page(rows), encoding="utf-8")
 

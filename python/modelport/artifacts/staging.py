@@ -55,7 +55,7 @@ class Staging:
 
 def _refuse_other_format(out: Path, model: str) -> None:
     """An export replaces an earlier one in its folder: one of another format would be gone."""
-    for other in {"model.onnx", "model.pte"} - {model}:
+    for other in {"model.onnx", "model.pte", "openvino_model.xml"} - {model}:
         if (out / other).exists():
             what = f"{out} has {other}, an export of another format, which this one would replace"
             raise problem("E0105", what, "name another folder", f"remove {out / other}")

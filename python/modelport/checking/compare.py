@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from transformers.generation.utils import ALL_CACHE_NAMES
 
+from ..artifacts import ir
 from ..artifacts.artifact import Artifact, find_model, find_models, generates
 from ..artifacts.pte import ProgramFile, find_program, read_program
 from ..base.dtypes import FLOATS
@@ -59,14 +60,17 @@ def check(
     generating = find_generating_program(artifact) if is_path else None
     if generating is not None and not _has_a_past(inputs):
         return _check_program(generating, model, inputs, atol)
-    if is_path and find_program(artifact) is None and generates(artifact) and not _has_a_past(inputs):
+    parts = ir.find_parts(artifact) if is_path else {}
+    if parts and ir.generates(parts) and not _has_a_past(inputs):
+        return _check_generation(Path(artifact), ir.IrFile(next(iter(parts.values()))), model, inputs, atol, dtype)
+    if is_path and not parts and find_program(artifact) is None and generates(artifact) and not _has_a_past(inputs):
         part = Artifact(find_models(artifact, dtype)[0])
         if part.note("quantization") and inputs is None:
             reference = _model(part, model, torch.float32)[0]
             return compare_quality(Path(artifact), reference, str(artifact), quality, dtype)
         return _check_generation(Path(artifact), part, model, inputs, atol, dtype)
     with _as_file(artifact, dtype) as (path, program):
-        found: Any = Artifact(path, nodes=True) if find_program(path) is None else ProgramFile(path)
+        found = _read(path)
         model, folder = _model(found, model)
         floor = None
         if found.note("quantization"):
@@ -83,7 +87,7 @@ def _has_a_past(inputs: Any) -> bool:
 
 
 def _check_generation(
-    folder: Path, part: Artifact, model: Any, inputs: Any, atol: float | None, dtype: str | None
+    folder: Path, part: Any, model: Any, inputs: Any, atol: float | None, dtype: str | None
 ) -> CheckReport:
     from ..running import load
     from .generation import compare_generation, prompts_for
@@ -115,7 +119,8 @@ def _check_program(program: Path, model: Any, inputs: Any, atol: float | None) -
 
 def _of_prompts(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs that have one value for all tokens of a prompt, where the files are written for that value alone."""
-    values = next(filter(None, (Artifact(path).of_prompts for path in find_models(folder))), {})
+    files = [] if ir.find_parts(folder) else find_models(folder)
+    values = next(filter(None, (Artifact(path).of_prompts for path in files)), {})
     return {name: torch.full_like(given[name], value) for name, value in values.items() if name in given}
 
 
@@ -123,7 +128,7 @@ def _of_prompts(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 class Request:
     """What is compared with what."""
 
-    artifact: Any  # an Artifact, or a ProgramFile
+    artifact: Any  # an Artifact, a ProgramFile or an IrFile
     model: Any
     inputs: Any = None
     atol: float | None = None
@@ -167,13 +172,18 @@ def _runner(asked: Request) -> Runner:
         from .executorch_runner import ExecutorchRunner
 
         return ExecutorchRunner(asked.artifact)
-    return Runner(asked.artifact, asked.program.renamed if asked.program is not None else None)
+    renamed = asked.program.renamed if asked.program is not None else None
+    if isinstance(asked.artifact, ir.IrFile):
+        from .openvino_runner import OpenvinoRunner
+
+        return OpenvinoRunner(asked.artifact, renamed)
+    return Runner(asked.artifact, renamed)
 
 
 @contextmanager
 def _as_file(artifact: Any, dtype: str | None) -> Iterator[tuple[Path, Any]]:
     if isinstance(artifact, str | os.PathLike):
-        yield find_program(artifact) or find_model(artifact, dtype), None
+        yield find_program(artifact) or _only_ir(artifact) or find_model(artifact, dtype), None
     elif hasattr(artifact, "captured") and hasattr(artifact, "save"):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / getattr(artifact, "file_name", "model.onnx")
@@ -183,6 +193,16 @@ def _as_file(artifact: Any, dtype: str | None) -> Iterator[tuple[Path, Any]]:
         raise problem(
             "E0106", f"a {type(artifact).__name__} is no artifact", "pass a path, or what OnnxExporter().export gives"
         )
+
+
+def _only_ir(path: str | os.PathLike[str]) -> Path | None:
+    return next(iter(ir.find_parts(path).values()), None)
+
+
+def _read(path: Path) -> Any:
+    if find_program(path) is not None:
+        return ProgramFile(path)
+    return ir.IrFile(path) if path.suffix == ".xml" else Artifact(path, nodes=True)
 
 
 def _model(artifact: Artifact, model: Any, dtype: torch.dtype | None = None) -> tuple[Any, str | None]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import problem
-from . import executorch_arguments, fleet_arguments, model_arguments, quantization_arguments
+from . import executorch_arguments, fleet_arguments, model_arguments, openvino_arguments, quantization_arguments
 from .console import say
 
 _MODEL = """modelport turns Hugging Face models into programs that other runtimes run.
@@ -117,6 +117,9 @@ def parser() -> argparse.ArgumentParser:
     archive = _parser(targets.add_parser, "pt2", help="export to PyTorch's .pt2", description=fleet_arguments.PT2)
     fleet_arguments.add_pt2(archive, _positive, _tolerance)
     _runs(archive, "export_pt2", fleet_arguments.two_paths)
+    graph = _parser(targets.add_parser, "openvino", help="export to OpenVINO", description=openvino_arguments.EXPORT)
+    openvino_arguments.add(graph, _positive, _tolerance)
+    _runs(graph, "export_openvino", openvino_arguments.prepare)
     _capture(_parser(commands.add_parser, "capture", help="show the graph of a model", description=_CAPTURE))
     _check(_parser(commands.add_parser, "check", help="compare an artifact with its model", description=_CHECK))
     _inspect(_parser(commands.add_parser, "inspect", help="show what an artifact has in it", description=_INSPECT))

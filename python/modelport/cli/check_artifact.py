@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..artifacts import ir
 from ..artifacts.artifact import Artifact, find_all_models, find_model, generates
 from ..artifacts.pte import find_program, read_program
 from ..artifacts.variants import types_of
@@ -21,8 +22,12 @@ def run(args: Any, console: Console) -> bool:
         raise problem("E0306", "--revision is for a model of the hub, and none is named", "--model org/name")
     program = find_program(path)
     types: list[str | None] = [args.dtype]
-    if program is not None:
-        read_program(program)  # a broken file is reported before torch is imported
+    parts = ir.find_parts(path)
+    if parts:
+        for part in parts.values():
+            ir.IrFile(part).refuse_other_weights()  # a broken file is reported before torch is imported
+    elif program is not None:
+        read_program(program)  # as above
         path = program
     else:
         if args.dtype is None and Path(path).is_dir():

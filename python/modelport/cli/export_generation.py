@@ -124,16 +124,16 @@ def _told(args: Any, parts: Any, staging: Staging, report: Any, variant: Variant
         "attempts": {name: part.captured.attempts for name, part in parts.items()},
         "check": None if report is None else report.to_dict(),
     }
-    return Told(lines, data, f"try it: {_way_to_try(folder, target, parts.model)}")
+    return Told(lines, data, f"try it: {way_to_try(folder, target, parts.model)}")
 
 
-def _way_to_try(folder: Path, target: Path, model: Any) -> str:
+def way_to_try(folder: Path, target: Path, model: Any) -> str:
     """Something that works with what the folder has, at the place that it will have."""
-    from ..running.folder import open_folder
+    from ..running import open_any
     from ..running.prompt import reads_media, reads_text
 
     try:
-        features = open_folder(folder).features
+        features = open_any(folder).features
     except ExportError:  # only the client runs it
         return f"onnxruntime_genai.Model({python_text(target)}) in Python, see docs/clients.md"
     read = model.main_input_name

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ..artifacts.artifact import find_models
+from ..artifacts.ir import find_parts
 from ..artifacts.pte import ProgramFile, find_program, read_program
 from ..base.errors import ExportError
 from ..base.printable import one_line
 from ..hub.name import hub_name
-from . import inspect_artifact
+from . import inspect_artifact, inspect_ir
 from .console import Console
 from .inspect_artifact import size_text
 
@@ -20,6 +21,9 @@ def run(args: Any, console: Console) -> bool:
         from . import inspect_checkpoint
 
         return inspect_checkpoint.run(args, console)
+    parts = find_parts(args.artifact)
+    if parts:
+        return inspect_ir.run(parts, console)
     path = find_program(args.artifact)
     if path is None:
         return inspect_artifact.run(args, console)
@@ -33,7 +37,7 @@ def _is_checkpoint(args: Any) -> bool:
     if hub_name(args.artifact, args.revision) is not None:
         return True
     folder = Path(args.artifact)
-    if not (folder / "config.json").is_file() or find_program(folder) is not None:
+    if not (folder / "config.json").is_file() or find_program(folder) is not None or find_parts(folder):
         return False
     try:
         find_models(folder)

@@ -7,15 +7,15 @@ import sys
 import time
 from typing import Any
 
+from ..artifacts.ir import find_parts
 from ..artifacts.pte import find_program
 from ..artifacts.variants import ending_of
 from ..base.errors import problem
 from ..base.printable import printable
 from ..hub.folder import exported_folder
 from ..quick_imports.command import import_quickly
-from ..running.folder import open_folder
+from ..running import open_any
 from ..running.media import read_image, read_sound
-from ..running.program_folder import open_program
 from . import run_once
 from .console import Console, note_code, say
 
@@ -28,7 +28,7 @@ def run(args: Any, console: Console) -> bool:
     # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
     args.folder = exported_folder(args.folder, ending=ending_of(args.dtype))
     program = find_program(args.folder)
-    folder = open_folder(args.folder, args.dtype) if program is None else open_program(program)
+    folder = open_any(args.folder, args.dtype)
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
         import_quickly()
@@ -52,7 +52,8 @@ def run(args: Any, console: Console) -> bool:
         _refuse_if_it_reads_something_else(cls, inputs)
         settings = _settings(args, console, read_config(folder, cls), inputs, room_in(folder))
         with console.stage("load"):
-            model = open_model(folder, threads=args.threads, **({} if program else _ONE_SHOT))
+            of_onnx = program is None and not find_parts(args.folder)
+            model = open_model(folder, threads=args.threads, **(_ONE_SHOT if of_onnx else {}))
         _tell(console, _generated(args, console, model, reader, inputs, settings))
     return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..artifacts.artifact import Artifact
+from ..artifacts.ir import read_artifact
 from ..artifacts.pte import ProgramFile
 from ..running.folder import Folder
 from .console import Console, note_code, say
@@ -49,7 +49,7 @@ def _names(folder: Folder) -> tuple[list[str], list[str]]:
     if folder.methods:
         program = ProgramFile(file)
         return [row["name"] for row in program.inputs], [row["name"] for row in program.outputs]
-    told = Artifact(file).summary
+    told = read_artifact(file).summary
     return [row["name"] for row in told["inputs"]], [row["name"] for row in told["outputs"]]
 
 

@@ -7,20 +7,23 @@ from typing import Any
 
 from ..base.errors import problem
 from .base import HfExporter
-from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFormat, OnnxConfig
+from .configs import DynamoConfig, ExecutorchConfig, ExportConfigMixin, ExportFormat, OnnxConfig, OpenVINOConfig
 from .dynamo import DynamoExporter
 from .executorch_exporter import ExecutorchExporter
 from .onnx import OnnxExporter
+from .openvino import OpenVINOExporter
 
 AUTO_EXPORTER_MAPPING: dict[str, type[HfExporter]] = {
     "dynamo": DynamoExporter,
     "onnx": OnnxExporter,
     "executorch": ExecutorchExporter,
+    "openvino": OpenVINOExporter,
 }
 AUTO_EXPORT_CONFIG_MAPPING: dict[str, type[ExportConfigMixin]] = {
     "dynamo": DynamoConfig,
     "onnx": OnnxConfig,
     "executorch": ExecutorchConfig,
+    "openvino": OpenVINOConfig,
 }
 
 

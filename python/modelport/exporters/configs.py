@@ -20,6 +20,7 @@ class ExportFormat(Enum):
     EXECUTORCH = "executorch"
     DYNAMO = "dynamo"
     ONNX = "onnx"
+    OPENVINO = "openvino"
 
 
 @dataclasses.dataclass
@@ -152,6 +153,24 @@ class OnnxConfig(DynamoConfig):
             raise problem("E0306", f"names={self.names!r} are nobody's that we know", *ways)
         if self.weights not in ("copy", "link"):
             raise problem("E0306", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")
+
+
+@dataclasses.dataclass
+class OpenVINOConfig(DynamoConfig):
+    """How to export to OpenVINO.
+
+    With `output_path` the model is written there at once: into a folder, or as a file `.xml` with its weights in `.bin`
+    beside it. `stateful` keeps the cache of a text in the model, `past_key_values` and `present` are then no inputs and
+    outputs, and `beam_idx` says from which row each row goes on. `compress_to_fp16` stores weights in fp16 and leaves
+    the types of inputs and results as they are. `dtype` ("fp16", "bf16", "fp32") exports the model as if it had been
+    loaded in that type.
+    """
+
+    export_format: ExportFormat = ExportFormat.OPENVINO
+    output_path: Any = None
+    compress_to_fp16: bool = False
+    stateful: bool = True
+    dtype: Any = None
 
 
 _IN_FEWER_BITS = ("qlinear", "qembedding", "qlinear_encoder", "qembedding_encoder")

@@ -87,6 +87,11 @@ class OnnxProgram:
         return again
 
     @property
+    def names_of_inputs(self) -> dict[str, str]:
+        """What inputs are called in the file, by their names in the graph."""
+        return self._input_names
+
+    @property
     def quantization(self) -> Quantization | None:
         return self.config.quantization
 

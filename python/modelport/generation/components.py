@@ -65,6 +65,10 @@ class Components(dict[str, Any]):
         model in several types; its configuration is that of the first."""
         for name, program in self.items():
             program.write(folder / named(name, suffix), **changes)
+        self.write_settings(folder)
+
+    def write_settings(self, folder: Path) -> None:
+        """The configuration beside the parts, unless it is there."""
         if (folder / "config.json").exists():
             return
         config = copy.deepcopy(self.model.config)

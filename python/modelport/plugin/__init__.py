@@ -13,7 +13,7 @@ from transformers.exporters.auto import AUTO_EXPORTER_MAPPING
 from transformers.exporters.base import HfExporter
 
 from ..base.structure import flatten, unflatten
-from ..exporters import base, configs, dynamo, executorch_exporter, onnx
+from ..exporters import base, configs, dynamo, executorch_exporter, onnx, openvino
 from ..exporters.prepare import OUTPUT_FLAGS
 
 
@@ -73,4 +73,16 @@ class ExecutorchExporter(_Exporter):
     min_versions = ours.min_versions
 
 
-AUTO_EXPORTER_MAPPING.update(dynamo=DynamoExporter, onnx=OnnxExporter, executorch=ExecutorchExporter)
+class OpenVINOExporter(_Exporter):
+    ours = openvino.OpenVINOExporter
+    config_class = configs.OpenVINOConfig
+    min_versions = ours.min_versions
+
+    def export(self, model: Any, sample_inputs: MutableMapping[str, Any], config: Any = None) -> Any:
+        """As with transformers, an openvino.Model."""
+        return super().export(model, sample_inputs, config).model
+
+
+AUTO_EXPORTER_MAPPING.update(
+    dynamo=DynamoExporter, onnx=OnnxExporter, executorch=ExecutorchExporter, openvino=OpenVINOExporter
+)

@@ -11,6 +11,7 @@ from ..artifacts.variants import ending_of
 from ..base.errors import problem
 from ..hub.folder import exported_folder
 from .folder import Folder, open_folder
+from .ir_folder import open_ir
 from .program_folder import open_program
 
 __all__ = ["load", "open_folder"]
@@ -19,16 +20,21 @@ __all__ = ["load", "open_folder"]
 def load(
     folder: str | os.PathLike[str], *, dtype: str | None = None, threads: int | None = None, **session_options: Any
 ) -> Any:
-    """The model of an exported folder, of one .onnx or .pte file, or of an export that lies on the hub ("org/name").
+    """The model of an exported folder, of one .onnx, .pte or .xml file, or of an export on the hub ("org/name").
     Where a folder has it in several types ("fp16", "q4"), `dtype` says which; without it, it is the most exact.
 
     A generative model is an instance of its own transformers class: `generate` does all that it does in PyTorch. Any
     other model is called with its inputs by name and gives its outputs by name. `session_options` are attributes of
-    onnxruntime's SessionOptions, or entries of its configuration: `**{"session.disable_prepacking": "1"}`."""
+    onnxruntime's SessionOptions, or entries of its configuration: `**{"session.disable_prepacking": "1"}`; of an
+    OpenVINO model they are properties of its device: `INFERENCE_PRECISION_HINT="f16"`."""
     folder = exported_folder(folder, ending=ending_of(dtype))
-    program = find_program(folder)
-    opened = open_folder(folder, dtype) if program is None else open_program(program)
-    return open_model(opened, threads=threads, **session_options)
+    return open_model(open_any(folder, dtype), threads=threads, **session_options)
+
+
+def open_any(path: str | os.PathLike[str], dtype: str | None = None) -> Folder:
+    """Looks at the export that a path stands for, whatever its format."""
+    program = find_program(path)
+    return open_program(program) if program is not None else open_ir(path) or open_folder(path, dtype)
 
 
 def open_model(folder: Folder, *, threads: int | None = None, **session_options: Any) -> Any:

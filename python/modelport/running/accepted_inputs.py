@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..artifacts.artifact import Artifact
+from ..artifacts.ir import read_artifact
 from ..base.errors import problem
 from ..runtimes.runner import Runner
 from .features import SHORTER
@@ -22,7 +22,7 @@ _FOLLOWING = frozenset(
 
 def _example_names(folder: Folder, role: str) -> Iterable[str]:
     """Programs are for one text: what a mask hides from them is refused where they are called."""
-    return ("attention_mask",) if folder.methods else Artifact(folder.files[role]).example_names
+    return ("attention_mask",) if folder.methods else read_artifact(folder.files[role]).example_names
 
 
 class Taken:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..artifacts.artifact import Artifact
+from ..artifacts.ir import read_artifact
 from ..base.errors import problem
 from .folder import Folder
 from .program_folder import CALLED_ONCE, generates
@@ -47,7 +47,7 @@ def _class_or_reason(folder: Folder) -> Any:
 def _gives_logits(folder: Folder) -> bool:
     if folder.methods:
         return True
-    return any(row["name"] == "logits" for row in Artifact(folder.files["model"]).summary["outputs"])
+    return any(row["name"] == "logits" for row in read_artifact(folder.files["model"]).summary["outputs"])
 
 
 def cannot_generate(folder: Any, reason: str) -> Exception:

@@ -11,6 +11,7 @@ from transformers.cache_utils import Cache
 from ..base.errors import problem
 from ..runtimes.executorch import ProgramSession
 from ..runtimes.opening import open_runners
+from ..runtimes.openvino import IrSession
 from ..runtimes.runner import Runner
 from .accepted_inputs import Taken
 from .cache_in_place import InPlaceDecoder, writes_in_place
@@ -20,6 +21,7 @@ from .folder import Folder
 from .inputs import call_of, decoder_feeds, fitted
 from .program_decoder import ProgramDecoder, refuse_padding
 from .program_folder import room_in
+from .stateful_decoder import StatefulDecoder
 
 
 class Parts:
@@ -33,9 +35,11 @@ class Parts:
         self.embedding = opened.get(folder.embedding or "")
         self.encoders = Encoders([opened[role] for role in folder.features], _feeds)
         step = opened[folder.decoder or ""]
-        self.decoder: Decoder | ProgramDecoder = (
+        self.decoder: Decoder | ProgramDecoder | StatefulDecoder = (
             ProgramDecoder(step, room_in(folder), config)
             if isinstance(step, ProgramSession)
+            else StatefulDecoder(step, config)
+            if isinstance(step, IrSession) and step.file.is_stateful
             else InPlaceDecoder(step)
             if writes_in_place(step)
             else Decoder(step, opened.get(folder.prefill or ""))

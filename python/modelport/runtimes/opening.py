@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import executorch
+from . import executorch, openvino
 from .onnx_file import OnnxFile
 from .onnxruntime import check_options, needs_onnxruntime
 from .runner import Runner
@@ -32,6 +32,10 @@ def _open_program(path: Path, _options: Mapping[str, Any]) -> Runner:
     return executorch.ProgramSession(path)
 
 
+def _open_ir(path: Path, options: Mapping[str, Any]) -> Runner:
+    return openvino.IrSession(path, options)
+
+
 def open_runners(files: Mapping[str, tuple[Path, str | None]], options: Mapping[str, Any]) -> dict[str, Runner]:
     """A runner for each file, or for each method of one, which is then loaded once."""
     found: dict[str, Runner] = {}
@@ -48,6 +52,7 @@ def open_runners(files: Mapping[str, tuple[Path, str | None]], options: Mapping[
 RUNTIMES: dict[str, Runtime] = {
     ".onnx": Runtime(_check_onnxruntime, _open_onnx),
     ".pte": Runtime(executorch.check_options, _open_program),
+    ".xml": Runtime(openvino.check_options, _open_ir),
 }
 
 
