@@ -88,6 +88,7 @@ examples:
   modelport run ./whisper-onnx --audio speech.wav
   modelport run ./bert-onnx "Paris is the [MASK] of France."     words for the mask, likeliest first
   modelport run ./vit-pte --image cat.png                        labels, or things with their places
+  modelport run ./sam-onnx --inputs example.safetensors          any model: what it gives for these tensors
 
 The prompt goes through the tokenizer's chat template if it has one. The text goes to stdout, all else to stderr.
 
@@ -295,6 +296,8 @@ def _run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dtype", metavar="TYPE", help="of a model in several types: which (default: the most exact)")
     command.add_argument("--image", action="append", default=[], metavar="FILE", help="a picture; may be repeated")
     command.add_argument("--audio", action="append", default=[], metavar="FILE", help="a sound; may be repeated")
+    model_arguments.add_inputs(command, "what the model is called with, in the place of a prompt")
+    command.add_argument("--outputs", metavar="FILE", help="with --inputs: where its results go, .safetensors or .npz")
     command.add_argument("--raw", action="store_true", help="the prompt as it is, without the chat template")
     how = command.add_argument_group("how tokens are chosen (default: as generation_config.json says)")
     how.add_argument("--max-new-tokens", type=_positive, default=256, metavar="N", help="at most so many (default 256)")

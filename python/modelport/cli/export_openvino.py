@@ -41,11 +41,23 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         from .sentence_loading import loading_for
 
         needs_openvino()
+        if args.dtype is None and _half(folder) == "bfloat16":
+            args.dtype = "fp32"
+            console.note("the model computes in fp32, with its weights in bf16; --dtype bf16 computes in bf16")
         if args.trust_remote_code:
             note_code(console, folder)
         stateful = not args.disable_stateful
         config = OpenVINOConfig(dynamic=not args.no_dynamic_axes, dtype=args.dtype, stateful=stateful)
         return loading_for(args, folder), config
+
+
+def _half(folder: Path) -> Any:
+    """The type that the checkpoint says it is in."""
+    from ..weights.adapter import base_of
+    from ..weights.checkpoint import read_config
+
+    written = read_config(base_of(folder))
+    return written.get("dtype") or written.get("torch_dtype")
 
 
 def _plain(args: Any, console: Console, loading: Any, config: Any, staging: Staging) -> tuple[Any, Any]:

@@ -22,12 +22,8 @@ def add_revision(group: Any) -> None:
     group.add_argument("--revision", metavar="REV", help="of a model of the hub: a branch, a tag or a commit")
 
 
-def add_inputs(group: Any) -> None:
-    group.add_argument(
-        "--inputs",
-        metavar="FILE",
-        help="the example: .safetensors, .npz, or a .py file with inputs = {...} (default: made by rule)",
-    )
+def add_inputs(group: Any, what: str = "the example (default: made by rule)") -> None:
+    group.add_argument("--inputs", metavar="FILE", help=f"{what}: .safetensors, .npz, or a .py with inputs = {{...}}")
 
 
 def add(group: Any, positive: Callable[[str], int]) -> None:

@@ -16,7 +16,7 @@ from ..hub.folder import exported_folder
 from ..quick_imports.command import import_quickly
 from ..running import open_any
 from ..running.media import read_image, read_sound
-from . import run_once
+from . import run_inputs, run_once
 from .console import Console, note_code, say
 
 # Weights that onnxruntime rearranges when it loads them make prompts faster to read, by a fifth, and steps not at all:
@@ -25,6 +25,7 @@ _ONE_SHOT = {"session.disable_prepacking": "1"}
 
 
 def run(args: Any, console: Console) -> bool:
+    run_inputs.refuse_both(args)
     # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
     args.folder = exported_folder(args.folder, ending=ending_of(args.dtype))
     program = find_program(args.folder)
@@ -32,21 +33,27 @@ def run(args: Any, console: Console) -> bool:
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
         import_quickly()
+        from ..inputs.given import read_inputs
         from ..running import open_model
         from ..running.classes import generating_class
         from ..running.generating import read_config
         from ..running.program_folder import room_in
         from ..running.prompt import Prompt, Reader
         from ..weights.loading import quiet_transformers
+    given = None if args.inputs is None else read_inputs(args.inputs)
     cls = generating_class(folder)
+    if args.outputs is not None and not isinstance(cls, str):
+        raise problem("E0306", f"--outputs keeps tensors, and {cls.__name__} gives tokens", "leave --outputs out")
+    if given is not None and isinstance(cls, str):
+        return run_inputs.run(args, console, folder, given)
     prompt = Prompt(args.prompt, images, sounds, args.raw)
     if isinstance(cls, str):
         return run_once.run(args, console, folder, prompt, why=cls)
     with quiet_transformers():
         if args.trust_remote_code:
             note_code(console, folder.path)
-        reader = Reader(folder.path, trust_remote_code=args.trust_remote_code)
-        inputs = reader.inputs(prompt)
+        reader = Reader(folder.path, trust_remote_code=args.trust_remote_code, needs_tokenizer=given is None)
+        inputs = reader.inputs(prompt) if given is None else given
         if "token_type_ids" not in inspect.signature(cls.forward).parameters:  # some tokenizers give them to any model
             inputs.pop("token_type_ids", None)
         _refuse_if_it_reads_something_else(cls, inputs)
@@ -90,6 +97,10 @@ def _settings(args: Any, console: Console, config: Any, inputs: dict[str, Any], 
     if args.do_sample or sampling:
         settings |= {"do_sample": True, **sampling}
     return settings
+
+
+def _rows_of(inputs: dict[str, Any]) -> int:
+    return next((value.shape[0] for value in inputs.values() if getattr(value, "ndim", 0)), 1)
 
 
 def _tokens_of(inputs: dict[str, Any]) -> int:
@@ -138,18 +149,23 @@ def _generated(
     if args.seed is not None:
         torch.manual_seed(args.seed)
     result = _Result(_tokens_of(inputs))
-    # Beams are ranked at the end: until then there is no text to show.
-    words = _streamer(reader.tokenizer, result, console) if args.num_beams == 1 else None
+    # Beams are ranked at the end: until then there is no text to show. Several texts would come mixed.
+    one = args.num_beams == 1 and reader.tokenizer is not None and _rows_of(inputs) == 1
+    words = _streamer(reader.tokenizer, result, console) if one else None
     try:
-        ids = model.generate(**inputs, **settings, streamer=words)[0]
+        rows = model.generate(**inputs, **settings, streamer=words)
     except ValueError as error:  # transformers says so of settings that do not go together
         what = f"generate refuses this: {error}"
         raise problem("E0306", what, "change the flags, or generation_config.json in the folder") from error
     if words is not None:
         return result
     result.last = time.perf_counter()
-    new = ids if model.config.is_encoder_decoder else ids[result.prompt_tokens :]
-    result.new_tokens, result.text = len(new), reader.tokenizer.decode(new, skip_special_tokens=True)
+    new = rows if model.config.is_encoder_decoder else rows[:, result.prompt_tokens :]
+    result.new_tokens = new.numel()
+    if reader.tokenizer is None:
+        result.text = "\n".join(" ".join(map(str, row)) for row in new.tolist())
+    else:
+        result.text = "\n".join(reader.tokenizer.batch_decode(new, skip_special_tokens=True))
     if not console.as_json:
         say(_shown(result.text))
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import tempfile
@@ -149,6 +150,8 @@ class OpenVINOComponents(Components):
     """OpenVINO models by what they are to the whole; `save` writes a folder as optimum-intel does."""
 
     def __init__(self, parts: Components, config: OpenVINOConfig):
+        if "decoder_with_past_model" in parts:  # what one model leaves behind the other takes: no state of either
+            config = dataclasses.replace(config, stateful=False)
         dict.__init__(self, {name: OpenVINOProgram(program, config) for name, program in parts.items()})
         self.model = parts.model
 

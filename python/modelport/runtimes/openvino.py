@@ -20,8 +20,6 @@ from .runner import Slot, misfit
 
 # As exact as the model is written: on some processors OpenVINO would else compute in fewer bits, and keep a cache in 8.
 _EXACT = {"EXECUTION_MODE_HINT": "ACCURACY"}
-# numpy has no such type; OpenVINO takes and gives its bits.
-_BITS = {torch.bfloat16: torch.int16}
 
 
 def needs_openvino() -> None:
@@ -52,32 +50,37 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 class Held:
-    """A value in OpenVINO's memory, or one that it is to read."""
+    """A value that goes in or came out, as an array; numpy has no bf16, of which it is the bits."""
 
-    def __init__(self, tensor: Any):
-        self.tensor = tensor
+    def __init__(self, array: Any, *, is_bf16: bool = False):
+        self.array, self._is_bf16 = array, is_bf16
 
     def shape(self) -> list[int]:
-        return list(self.tensor.shape)
+        return list(self.array.shape)
+
+    def tensor(self) -> Any:
+        """As OpenVINO takes it: the same memory."""
+        import openvino
+
+        if self._is_bf16:
+            return openvino.Tensor(self.array, openvino.Shape(self.shape()), openvino.Type.bf16)
+        return openvino.Tensor(self.array, shared_memory=bool(self.array.size and self.array.ndim))
+
+    def to_torch(self) -> torch.Tensor:
+        tensor = torch.from_numpy(self.array)
+        return tensor.view(torch.bfloat16) if self._is_bf16 else tensor
 
 
 class OpenvinoMemory:
     """Tensors and values over the same memory."""
 
     def to_value(self, tensor: torch.Tensor) -> Held:
-        import openvino
-
         tensor = tensor.detach().cpu().contiguous()
-        if tensor.dtype in _BITS:
-            bits = tensor.view(_BITS[tensor.dtype]).numpy()
-            return Held(openvino.Tensor(bits, openvino.Shape(list(tensor.shape)), openvino.Type.bf16))
-        return Held(openvino.Tensor(tensor.numpy(), shared_memory=bool(tensor.numel() and tensor.dim())))
+        is_bf16 = tensor.dtype == torch.bfloat16
+        return Held((tensor.view(torch.int16) if is_bf16 else tensor).numpy(), is_bf16=is_bf16)
 
     def to_tensor(self, value: Held) -> torch.Tensor:
-        array = value.tensor.data
-        if value.tensor.element_type.get_type_name() == "bf16":
-            return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-        return torch.from_numpy(array)
+        return value.to_torch()
 
 
 class IrSession:
@@ -104,12 +107,12 @@ class IrSession:
         return self.results(self._request, outputs)
 
     def results(self, request: Any, outputs: Sequence[str]) -> list[Held]:
-        return [Held(_copied(request.get_tensor(name))) for name in outputs]
+        return [_copied(request.get_tensor(name)) for name in outputs]
 
     def call(self, request: Any, feeds: Mapping[str, Any]) -> None:
         """Runs it in this request; conditions on data are tested."""
         try:
-            request.infer({name: value.tensor for name, value in feeds.items()})
+            request.infer({name: value.tensor() for name, value in feeds.items()})
         except Exception as error:  # OpenVINO has RuntimeError for everything
             raise self._refused(feeds, error) from error
         if self.limits is not None and self._checks:
@@ -171,13 +174,11 @@ def _compiled(path: Path, options: Mapping[str, Any]) -> Any:
         raise problem("E0103", f"OpenVINO does not load {path}: {text}", "export it again") from error
 
 
-def _copied(tensor: Any) -> Any:
+def _copied(tensor: Any) -> Held:
     """The next call writes over what this one gave."""
-    import openvino
-
-    copied = openvino.Tensor(tensor.element_type, tensor.shape)
-    tensor.copy_to(copied)
-    return copied
+    array = np.array(tensor.data)
+    is_bf16 = tensor.element_type.get_type_name() == "bf16"
+    return Held(array.view(np.int16) if is_bf16 else array, is_bf16=is_bf16)
 
 
 def _slot(path: Path, row: Mapping[str, Any]) -> Slot:

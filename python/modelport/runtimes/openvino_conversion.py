@@ -14,6 +14,7 @@ from ..base.errors import problem
 from .openvino import core
 
 _PAST = re.compile("past_key_values|past")
+_SMALL = 64  # numbers of a weight that is not worth it
 _ENCODER = ".encoder."  # in the name of a cache that is made of the encoder's output
 
 
@@ -43,8 +44,33 @@ def convert(onnx: Path, *, stateful: bool = True) -> Any:
 def save(model: Any, xml: Path, *, compress_to_fp16: bool = False) -> list[Path]:
     import openvino
 
+    if not compress_to_fp16:
+        _store_halves(model)
     openvino.save_model(model, os.fspath(xml), compress_to_fp16=compress_to_fp16)
     return [xml, xml.with_suffix(".bin")]
+
+
+def _store_halves(model: Any) -> None:
+    """Weights in fp32 whose values all are numbers of bf16, as those of most checkpoints, are stored as such, and made
+    fp32 again where they are used: half the file, the same values."""
+    import numpy as np
+    import openvino
+    from openvino import opset13 as op
+
+    for node in model.get_ops():
+        if node.get_type_name() != "Constant" or node.get_element_type().get_type_name() != "f32":
+            continue
+        bits = node.data.view(np.uint32)
+        if bits.size < _SMALL or (bits & 0xFFFF).any():
+            continue
+        users = node.output(0).get_target_inputs()
+        halves = openvino.Tensor(openvino.Type.bf16, node.get_output_shape(0))
+        halves.data.view(np.uint16)[...] = bits >> 16
+        stored = op.constant(halves)
+        stored.set_friendly_name(node.get_friendly_name())
+        whole = op.convert(stored, "f32")
+        for user in users:
+            user.replace_source_output(whole.output(0))
 
 
 def _cut_before_integers(model: Any) -> None:
@@ -166,12 +192,20 @@ class _Rows:
         import numpy as np
         from openvino import opset13 as op
 
-        sizes = [
-            self._size(size) if i == axis and not size.isdecimal() else op.constant(np.array([_fixed(size)], np.int64))
-            for i, size in enumerate(shape)
-        ]
+        sizes = []
+        for i, size in enumerate(shape):
+            if size.isdecimal():
+                sizes.append(op.constant(np.array([int(size)], np.int64)))
+            elif i == axis:
+                sizes.append(self._size(size))
+            else:  # a plain 0 would be taken for the size that it always has
+                sizes.append(op.subtract(self._any(), self._any()))
         zero = op.constant(0, dtype=dtype)
         return op.broadcast(zero, op.concat(sizes, 0)) if sizes else zero
+
+    def _any(self) -> Any:
+        """Some size that differs from call to call."""
+        return self._size(next(size for shape in self._shapes.values() for size in shape if size.isidentifier()))
 
     def _size(self, symbol: str) -> Any:
         from openvino import opset13 as op
@@ -181,7 +215,3 @@ class _Rows:
             shape = op.shape_of(self._model.input(name), output_type="i64")
             self._known[symbol] = op.gather(shape, op.constant([axis]), op.constant(0))
         return self._known[symbol]
-
-
-def _fixed(size: str) -> int:
-    return int(size) if size.isdecimal() else 0
