@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from tiny_models import tiny
-from transformers.exporters import AutoHfExporter, DynamoConfig, HfExporter, OnnxConfig
+from transformers.exporters import AutoHfExporter, DynamoConfig, HfExporter, OnnxConfig, OpenVINOConfig
 from transformers.exporters.auto import AUTO_EXPORTER_MAPPING
 from transformers.exporters.utils import get_leaf_tensors
 
@@ -23,7 +23,10 @@ def plugged_in() -> Iterator[None]:
     import modelport.plugin as plugin
 
     AUTO_EXPORTER_MAPPING.update(
-        dynamo=plugin.DynamoExporter, onnx=plugin.OnnxExporter, executorch=plugin.ExecutorchExporter
+        dynamo=plugin.DynamoExporter,
+        onnx=plugin.OnnxExporter,
+        executorch=plugin.ExecutorchExporter,
+        openvino=plugin.OpenVINOExporter,
     )
     yield
     AUTO_EXPORTER_MAPPING.update(before)
@@ -69,6 +72,19 @@ def test_tensors_have_the_names_that_transformers_gives_them() -> None:
     want = get_leaf_tensors(llama(**copy.deepcopy(example)))
     got = program(**get_leaf_tensors(example))
     torch.testing.assert_close(got, tuple(want.values()), atol=1e-4, rtol=1e-4)
+
+
+def test_openvino_gives_its_own_model_with_the_cache_as_state() -> None:
+    openvino = pytest.importorskip("openvino")
+    llama = tiny("llama")
+    with torch.no_grad():
+        cache = llama(**inputs(2, 3)).past_key_values
+    example = {"input_ids": torch.randint(0, 99, (2, 1)), "past_key_values": cache}
+    config = OpenVINOConfig(dynamic=True)
+    model = AutoHfExporter.from_config(config).export(llama, example, config=config)
+    assert isinstance(model, openvino.Model)
+    assert [port.get_any_name() for port in model.inputs] == ["input_ids", "beam_idx"]
+    assert len(model.get_sinks()) == 4
 
 
 def test_a_field_that_we_do_not_have_is_refused() -> None:
