@@ -259,7 +259,7 @@ def tried_alone(case: Case) -> Outcome:
         child.join()
 
 
-LIMIT = 300.0
+LIMIT = 900.0
 
 
 def _short(error: Exception) -> str:

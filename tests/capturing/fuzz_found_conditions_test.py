@@ -296,3 +296,32 @@ class CountsItsCalls(torch.nn.Module):
 def test_a_count_of_calls_is_refused_however_often_the_model_is_captured(example: torch.Tensor) -> None:
     with pytest.raises(modelport.ExportError, match="keeps calls from call to call"):
         modelport.capture(CountsItsCalls().eval(), (example, torch.tensor([2, 5])), dynamic=True)
+
+
+class KeepsATable(torch.nn.Module):
+    """As LeViT does of timm: what follows from a weight alone is computed once. `of_data`: what follows from the first
+    text is taken for all others."""
+
+    def __init__(self, *, of_data: bool):
+        super().__init__()
+        self.bias = torch.nn.Parameter(torch.randn(4, 6))
+        self.of_data = of_data
+        self.tables: dict[str, torch.Tensor] = {}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if "cpu" not in self.tables:
+            self.tables["cpu"] = x.flip(0) if self.of_data else self.bias[:, torch.tensor([0, 2, 5])]
+        return x.sum(-1, keepdim=True) + self.tables["cpu"]
+
+
+def test_a_table_that_is_made_once_is_part_of_the_graph() -> None:
+    model = KeepsATable(of_data=False).eval()
+    captured = modelport.capture(model, (torch.randn(4, 5),), dynamic=True)
+    assert not model.tables
+    x = torch.randn(4, 7)
+    torch.testing.assert_close(captured.run(x), model(x))
+
+
+def test_what_the_first_text_left_behind_is_refused() -> None:
+    with pytest.raises(modelport.ExportError, match="keeps tables from call to call"):
+        modelport.capture(KeepsATable(of_data=True).eval(), (torch.randn(4, 3),), dynamic=True)

@@ -65,6 +65,11 @@ class _Nothing:
 _ABSENT = object()  # there is no such attribute
 
 
+def is_empty(before: Any) -> bool:
+    """Whether there was nothing in the place of a change."""
+    return before is None or before is _ABSENT
+
+
 class ModelState:
     """What a model looked like: every attribute of every submodule and of their configurations, and the contents of the
     lists and dicts in submodules."""
