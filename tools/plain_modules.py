@@ -1,14 +1,16 @@
 """Tries modules of timm and diffusers as plain modules, in each format, and writes docs/plain-modules.md.
 
-python tools/plain_modules.py [--only NAME] needs both packages, timm with torchvision; neither is a dependency."""
+python tools/plain_modules.py [--only NAME] [--rows FILE] needs both packages, timm with torchvision; neither is a
+dependency."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import inspect
+import json
 import multiprocessing
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -181,7 +183,6 @@ class Outcome(NamedTuple):
     capture: str
     targets: dict[str, str]
     axes: str
-    seconds: float
 
 
 @torch.no_grad()
@@ -190,14 +191,12 @@ def tried(case: Case) -> Outcome:
     try:
         model, inputs = case.make()
     except Exception as error:  # another release of the package may have other settings
-        return Outcome(case.package, case.name, f"cannot be made: {_short(error)}", {}, "", 0.0)
+        return Outcome(case.package, case.name, f"cannot be made: {_short(error)}", {}, "")
     model.eval()
-    started = time.perf_counter()
     try:
         captured = modelport.capture(model, inputs, dynamic=True)
     except Exception as error:
-        return Outcome(case.package, case.name, _short(error), {}, "", time.perf_counter() - started)
-    seconds = time.perf_counter() - started
+        return Outcome(case.package, case.name, _short(error), {}, "")
     open_axes = ", ".join(dim["name"] for dim in captured.lazy_program.dims() if not dim["from_data"])
     found = {}
     for target, compared in TARGETS.items():
@@ -206,7 +205,7 @@ def tried(case: Case) -> Outcome:
                 found[target] = compared(model, inputs, Path(folder))
             except Exception as error:
                 found[target] = _short(error)
-    return Outcome(case.package, case.name, "ok", found, open_axes, seconds)
+    return Outcome(case.package, case.name, "ok", found, open_axes)
 
 
 def _in_pt2(model: Any, inputs: dict[str, Any], folder: Path) -> str:
@@ -251,9 +250,9 @@ def tried_alone(case: Case) -> Outcome:
     child.start()
     there.close()
     try:
-        return here.recv() if here.poll(LIMIT) else Outcome(case.package, case.name, f"over {LIMIT} s", {}, "", LIMIT)
+        return here.recv() if here.poll(LIMIT) else Outcome(case.package, case.name, f"over {LIMIT} s", {}, "")
     except EOFError:
-        return Outcome(case.package, case.name, "the process ended", {}, "", 0.0)
+        return Outcome(case.package, case.name, "the process ended", {}, "")
     finally:
         child.kill()
         child.join()
@@ -283,9 +282,9 @@ def page(rows: list[Outcome]) -> str:
             "",
             f"## {package}",
             "",
-            f"| module | capture | {' | '.join(TARGETS)} | open axes | seconds of capture |",
+            f"| module | capture | {' | '.join(TARGETS)} | open axes |",
         ]
-        lines.append("|---" * (len(TARGETS) + 4) + "|")
+        lines.append("|---" * (len(TARGETS) + 3) + "|")
         lines += [_line(row) for row in some]
         good = [f"{sum(r.targets.get(name) == MATCH for r in some)} {name}" for name in TARGETS]
         lines += ["", f"Of {len(some)}: {sum(r.capture == 'ok' for r in some)} captured, {', '.join(good)}."]
@@ -294,21 +293,35 @@ def page(rows: list[Outcome]) -> str:
 
 def _line(row: Outcome) -> str:
     cells = [f"`{row.name}`", row.capture, *(row.targets.get(name, "") for name in TARGETS), row.axes]
-    return f"| {' | '.join(cells)} | {row.seconds:.1f} |"
+    return f"| {' | '.join(cells)} |"
+
+
+def kept(path: Path | None) -> dict[str, Outcome]:
+    if path is None or not path.exists():
+        return {}
+    rows = [Outcome(*json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {row.name: row for row in rows}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="a module to try, whose outcome is printed")
-    only = parser.parse_args().only
+    parser.add_argument("--rows", type=Path, help="a file that keeps outcomes: what is there is not tried again")
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = []
-    for case in (*map(of_timm, TIMM), *DIFFUSERS):
-        if only in (None, case.name):
-            rows.append(tried_alone(case))
-            print(rows[-1].name, rows[-1].capture, rows[-1].targets, rows[-1].axes, sep="\t", flush=True)
-    if only is None:
-        PAGE.write_text(page(rows), encoding="utf-8")
+    rows = kept(args.rows)
+    cases = [case for case in (*map(of_timm, TIMM), *DIFFUSERS) if args.only in (None, case.name)]
+    for case in cases:
+        if case.name in rows:
+            continue
+        getattr(importlib.import_module(case.package), case.name, None)  # imported once for all processes
+        row = rows[case.name] = tried_alone(case)
+        print(row.name, row.capture, row.targets, row.axes, sep="\t", flush=True)
+        if args.rows is not None:
+            with args.rows.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+    if args.only is None:
+        PAGE.write_text(page([rows[case.name] for case in cases]), encoding="utf-8")
 
 
 if __name__ == "__main__":

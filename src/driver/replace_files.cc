@@ -16,7 +16,8 @@ bool is_unfinished(const Path& relative) { return is_unfinished_name(relative.be
 /// Models are first to go and last to come, so that no reader takes what is between for whole.
 void models_first(std::vector<Path>& files) {
   std::ranges::stable_partition(files, [](const Path& file) {
-    return file.extension() == ".onnx" || file.extension() == ".pte";
+    const Path kind = file.extension();
+    return kind == ".onnx" || kind == ".pte" || kind == ".xml";
   });
 }
 

@@ -48,6 +48,8 @@ def test_check_inspect_and_run_know_the_folder(exported: Path, capsys: Any) -> N
     assert [row["name"] for row in told["inputs"]][-1] == "beam_idx" and len(told["states"]) == 4
     assert main(["inspect", str(exported)]) == 0
     assert "a model for OpenVINO" in capsys.readouterr().out
+    assert main(["inspect", str(exported), "--html", str(exported.parent / "page.html")]) == 2
+    assert "this is for ONNX" in capsys.readouterr().err
     assert main(["run", str(exported), "w7 w8 w9", "--max-new-tokens", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["new_tokens"] == 4
 

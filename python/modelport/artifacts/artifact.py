@@ -53,6 +53,9 @@ def find_all_models(path: str | os.PathLike[str]) -> list[Path]:
         found = sorted(folder.glob("*.onnx"), key=lambda file: (file.name != "model.onnx", file.name))
         if found:
             return found
+    if any(path.glob("openvino_*.xml")):
+        what, way = f"{path} has a model for OpenVINO, and this is for ONNX", f"modelport inspect {shell_quote(path)}"
+        raise problem("E0103", what, way, "export it to ONNX too: modelport export onnx MODEL OUT")
     raise problem(
         "E0103",
         f"{path}: no .onnx file in this folder",

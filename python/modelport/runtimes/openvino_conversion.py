@@ -15,6 +15,7 @@ from .openvino import core
 
 _PAST = re.compile("past_key_values|past")
 _SMALL = 64  # numbers of a weight that is not worth it
+_PIECE = 1 << 22  # numbers that are looked at at once
 _ENCODER = ".encoder."  # in the name of a cache that is made of the encoder's output
 
 
@@ -60,15 +61,18 @@ def _store_halves(model: Any) -> None:
     for node in model.get_ops():
         if node.get_type_name() != "Constant" or node.get_element_type().get_type_name() != "f32":
             continue
-        bits = node.data.view(np.uint32)
-        if bits.size < _SMALL or (bits & 0xFFFF).any():
+        bits = node.data.reshape(-1).view(np.uint32)
+        pieces = [slice(i, i + _PIECE) for i in range(0, bits.size, _PIECE)]
+        if bits.size < _SMALL or any((bits[piece] & 0xFFFF).any() for piece in pieces):
             continue
         users = node.output(0).get_target_inputs()
         halves = openvino.Tensor(openvino.Type.bf16, node.get_output_shape(0))
-        halves.data.view(np.uint16)[...] = bits >> 16
-        stored = op.constant(halves)
-        stored.set_friendly_name(node.get_friendly_name())
-        whole = op.convert(stored, "f32")
+        stored = halves.data.reshape(-1).view(np.uint16)
+        for piece in pieces:
+            stored[piece] = bits[piece] >> 16
+        half = op.constant(halves)
+        half.set_friendly_name(node.get_friendly_name())
+        whole = op.convert(half, "f32")
         for user in users:
             user.replace_source_output(whole.output(0))
 
