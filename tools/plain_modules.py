@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import torch
 
 import modelport
+from modelport.exporters.exported_program import write_pt2
+from modelport.exporters.onnx import DEFAULT_OPSET
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "plain-modules.md"
 TIMM = (
@@ -86,14 +88,13 @@ DIFFUSERS = (
     ),
     of_diffusers(
         "UNet1DModel", {"sample": noise(2, 14, 16), "timestep": STEPS}, in_channels=14, out_channels=14,
-        block_out_channels=(32, 64), layers_per_block=1, norm_num_groups=8, downsample_each_block=True,
-        down_block_types=("DownResnetBlock1D",) * 2, up_block_types=("UpResnetBlock1D",),
-        mid_block_type="MidResTemporalBlock1D",
+        block_out_channels=(8, 8, 16, 16), down_block_types=("DownResnetBlock1D",) * 4,
+        up_block_types=("UpResnetBlock1D",) * 3, mid_block_type="MidResTemporalBlock1D",
         out_block_type="OutConv1DBlock", time_embedding_type="positional", use_timestep_embedding=True, act_fn="swish",
         freq_shift=1.0, flip_sin_to_cos=False,
     ),
     of_diffusers(
-        "ControlNetModel", ASKED | {"controlnet_cond": noise(2, 3, 128, 192)}, **BLOCKS, **CROSS,
+        "ControlNetModel", ASKED | {"controlnet_cond": noise(2, 3, 32, 48)}, **BLOCKS, **CROSS,
         conditioning_embedding_out_channels=(16, 32),
     ),
     of_diffusers("AutoencoderKL", IMAGE, **VAE),
@@ -202,25 +203,24 @@ def tried(case: Case) -> Outcome:
     for target, compared in TARGETS.items():
         with tempfile.TemporaryDirectory() as folder:
             try:
-                found[target] = compared(model, inputs, Path(folder))
+                found[target] = compared(captured, model, inputs, Path(folder))
             except Exception as error:
                 found[target] = _short(error)
     return Outcome(case.package, case.name, "ok", found, open_axes)
 
 
-def _in_pt2(model: Any, inputs: dict[str, Any], folder: Path) -> str:
-    program = modelport.DynamoExporter().export(model, dict(inputs), modelport.DynamoConfig(dynamic=True))
-    torch.export.save(program, folder / "model.pt2")
+def _in_pt2(captured: Any, model: Any, inputs: dict[str, Any], folder: Path) -> str:
+    write_pt2(captured, folder / "model.pt2")
     modelport.load_pt2(folder / "model.pt2").check(model, inputs)  # throws where values differ
     return MATCH
 
 
-def _in_onnx(model: Any, inputs: dict[str, Any], folder: Path) -> str:
-    program = modelport.OnnxExporter().export(model, dict(inputs), modelport.OnnxConfig(dynamic=True))
+def _in_onnx(captured: Any, model: Any, inputs: dict[str, Any], folder: Path) -> str:
+    program = modelport.OnnxProgram(captured, modelport.OnnxConfig(), DEFAULT_OPSET)
     return _checked(program.save(folder / "model.onnx"), model, inputs)
 
 
-def _in_executorch(model: Any, inputs: dict[str, Any], folder: Path) -> str:
+def _in_executorch(_captured: Any, model: Any, inputs: dict[str, Any], folder: Path) -> str:
     config = modelport.ExecutorchConfig(backend="xnnpack")
     program = modelport.ExecutorchExporter().export(model, dict(inputs), config)
     program.save(folder / "model.pte")
@@ -235,7 +235,7 @@ def _checked(file: Path, model: Any, inputs: dict[str, Any]) -> str:
 
 
 MATCH = "match"
-TARGETS: dict[str, Callable[[Any, dict[str, Any], Path], str]] = {
+TARGETS: dict[str, Callable[[Any, Any, dict[str, Any], Path], str]] = {
     ".pt2": _in_pt2,
     "ONNX": _in_onnx,
     "ExecuTorch": _in_executorch,

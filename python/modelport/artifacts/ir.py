@@ -38,6 +38,8 @@ _DTYPES = {
     "u8": "u8", "boolean": "bool",
 }  # fmt: skip
 
+_PRECISIONS = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bool": "boolean"}  # as results have them
+
 
 def names_of(parts: Any) -> dict[str, str]:
     """What the files of these parts are called, without .xml."""
@@ -216,8 +218,8 @@ class _Reader:
             names, dtype = layer["port_names"] or layer["names"], layer.get("element_type", "")
             self.summary["inputs"].append(self._value(names, dtype))
         elif kind == "Result":
-            dtype = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "bool": "boolean"}.get(layer["precision"].lower())
-            self.summary["outputs"].append(self._value(layer["names"], dtype or layer["precision"].lower()))
+            precision = layer["precision"].lower()  # FP32, BF16, I64, BOOL
+            self.summary["outputs"].append(self._value(layer["names"], _PRECISIONS.get(precision, precision)))
         elif kind == "Const":
             self.summary["constants"] += 1
         elif kind == "ReadValue":

@@ -16,7 +16,7 @@ from ..artifacts.ir import BEAMS, REQUIREMENT, IrFile
 from ..artifacts.limits import Limits
 from ..base.errors import ExportError, problem
 from .executorch import DTYPES
-from .runner import Slot, misfit
+from .runner import Memory, Slot, misfit
 
 # As exact as the model is written: on some processors OpenVINO would else compute in fewer bits, and keep a cache in 8.
 _EXACT = {"EXECUTION_MODE_HINT": "ACCURACY"}
@@ -87,7 +87,8 @@ class IrSession:
     """A model that is loaded: a Runner. Where it keeps a cache, `request` gives one text its own memory."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]):
-        self.path, self.memory = path, OpenvinoMemory()
+        self.path = path
+        self.memory: Memory = OpenvinoMemory()
         self.file = IrFile(path)
         self.file.refuse_other_weights()
         self.limits: Limits | None = self.file.limits
