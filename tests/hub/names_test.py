@@ -135,6 +135,12 @@ def test_shards_are_those_that_the_index_names() -> None:
     assert files.weights([*known, files.SINGLE], None) == [files.SINGLE]
 
 
+def test_of_an_openvino_export_its_models_are_needed_and_onnx_goes_first() -> None:
+    known = ["config.json", "model.safetensors", "openvino_model.bin", "openvino_model.xml", "other.xml"]
+    assert files.exported(known) == ["openvino_model.bin", "openvino_model.xml"]
+    assert files.exported([*known, "model.onnx"]) == ["model.onnx"]
+
+
 def test_modules_of_sentence_transformers_are_fetched_with_their_weights() -> None:
     known = [
         files.MODULES,

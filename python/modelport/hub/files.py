@@ -76,7 +76,8 @@ def exported(files: Iterable[str], ending: str | None = None) -> list[str]:
         return found
     below = [file for file in known if file.count("/") == 1 and _any(file, ("onnx/*.onnx", "onnx/*.onnx_data*"))]
     asked = [file for file in below if ending and f"{ending}.onnx" in file]
-    return asked or [file for file in below if not _OTHER_TYPE.search(file)]
+    plain = [file for file in below if not _OTHER_TYPE.search(file)]
+    return asked or plain or [file for file in known if _any(file, ("openvino_*.xml", "openvino_*.bin"))]
 
 
 def _any(file: str, patterns: tuple[str, ...]) -> bool:

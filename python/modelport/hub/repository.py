@@ -100,7 +100,7 @@ class Repository:
         if not found:
             raise problem(
                 "E0316",
-                f"{self.name} has no .onnx or .pte file",
+                f"{self.name} has no .onnx, .pte or OpenVINO file",
                 f"export it first: modelport export onnx {self.name.repository} OUT",
             )
         return self._fetched(found + files.settings(self.files, code=False))
