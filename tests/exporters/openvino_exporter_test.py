@@ -30,13 +30,15 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     return model, parts.save(tmp_path_factory.mktemp("openvino") / "llama")
 
 
-def test_an_encoder_gives_the_values_of_its_model_at_other_sizes() -> None:
-    model = tiny("bert")
-    program = OpenVINOExporter().export(model, bert_inputs(), {"dynamic": True})
+def test_an_encoder_gives_the_values_of_its_model_at_other_sizes(tmp_path: Path) -> None:
+    model, file = tiny("bert"), tmp_path / "bert.xml"
+    program = OpenVINOExporter().export(model, bert_inputs(), {"dynamic": True, "output_path": file})
     other = bert_inputs(2, 11)
     with torch.no_grad():
         want = model(**other)
     torch.testing.assert_close(program(**other)[0], want.last_hidden_state, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(modelport.load(file)(**other)[0], want.last_hidden_state, atol=1e-5, rtol=1e-5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bert.bin", "bert.xml"]
     assert isinstance(program.model, openvino.Model)
     assert modelport.check(program, model, [other]).ok
 
