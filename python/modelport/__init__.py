@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from .base.errors import ExportError
+from .base.versions import own_version
 
 # Names and where they live: torch is imported only when one of them is used.
 _HOMES = {
@@ -52,10 +53,12 @@ _HOMES = {
 }
 _LAZY = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["ExportError", *_LAZY]
+__all__ = ["ExportError", "__version__", *_LAZY]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return own_version()
     if name not in _LAZY:
         raise AttributeError(f"module 'modelport' has no attribute {name!r}")
     return getattr(import_module(f".{_LAZY[name]}", __name__), name)

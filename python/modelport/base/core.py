@@ -6,18 +6,14 @@ import torch
 
 from .. import _artifact
 from .errors import ExportError, problem
+from .versions import other_torch
 
 
 def _refuse_other_torch() -> None:
     """libtorch's C++ ABI changes with every minor release: beside another one, the extension would lack symbols."""
-    ours, theirs = (".".join(version.split(".")[:2]) for version in (_artifact.torch_version, torch.__version__))
-    if ours != theirs:
-        raise problem(
-            "E0307",
-            f"this modelport was built for torch {ours}, and torch {torch.__version__} is installed",
-            f"pip install 'torch=={ours}.*'",
-            "build it for the torch that is there, in its source folder: pip install --no-build-isolation .",
-        )
+    if wrong := other_torch(_artifact.torch_version, torch.__version__):
+        what, ways = wrong
+        raise problem("E0307", what, *ways, "modelport doctor")
 
 
 _refuse_other_torch()

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from ..base.errors import problem
+from ..base.versions import own_version
 from . import executorch_arguments, fleet_arguments, model_arguments, openvino_arguments, quantization_arguments
 from .console import say
 
@@ -101,6 +102,14 @@ examples:
   modelport completion zsh > ~/.zfunc/_modelport                   ~/.zfunc has to be in $fpath
   modelport completion fish > ~/.config/fish/completions/modelport.fish"""
 
+_DOCTOR = """Tells what is installed, what is off, and the command that mends it.
+
+examples:
+  modelport doctor
+  modelport doctor --json | jq .findings
+
+exit codes: 0 modelport works here, though features may be missing; 2 it does not"""
+
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
 
@@ -128,6 +137,8 @@ def parser() -> argparse.ArgumentParser:
     fleet = _parser(commands.add_parser, "fleet", help="export many models", description=fleet_arguments.FLEET)
     fleet_arguments.add_fleet(fleet, _positive, _size)
     _runs(fleet, "export_fleet")
+    doctor = _parser(commands.add_parser, "doctor", help="tell what is installed and what is off", description=_DOCTOR)
+    _runs(doctor, "doctor", quiet="print only why nothing works, if so")
     _run(_parser(commands.add_parser, "run", help="generate text with an exported model, or ask it", description=_RUN))
     _completion(_parser(commands.add_parser, "completion", help="let a shell complete", description=_COMPLETION))
     return top
@@ -148,9 +159,7 @@ class _Parser(argparse.ArgumentParser):
 
 class _Version(argparse.Action):
     def __call__(self, parser: Any, *_: Any) -> None:
-        from importlib.metadata import version
-
-        say(f"modelport {version('modelport')}")
+        say(f"modelport {own_version()}")
         parser.exit()
 
 

@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from ..base import core
 from ..base.errors import problem
 from ..base.structure import Flat
+from ..base.versions import OLDEST
 from ..capturing.captured import Captured
 from ..lazy.entry import capture
 from .base import HfExporter
@@ -29,7 +30,7 @@ class DynamoExporter(HfExporter):
     """Captures a model and gives torch's own ExportedProgram of it."""
 
     required_packages: ClassVar[list[str]] = ["torch"]
-    min_versions: ClassVar[dict[str, str]] = {"torch": "2.13.0"}
+    min_versions: ClassVar[dict[str, str]] = OLDEST
 
     def export(
         self,

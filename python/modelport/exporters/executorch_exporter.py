@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import torch
 
 from ..base.dtypes import float_dtype, short_name
+from ..base.versions import OLDEST
 from ..lazy.entry import capture
 from ..runtimes.executorch_compilers import tools_for
 from ..weights.checkpoint import read_config
@@ -26,7 +27,7 @@ class ExecutorchExporter(HfExporter):
     """Captures a model and gives an ExecuTorch program of it."""
 
     required_packages: ClassVar[list[str]] = ["torch"]
-    min_versions: ClassVar[dict[str, str]] = {"torch": "2.13.0"}
+    min_versions: ClassVar[dict[str, str]] = OLDEST
 
     def export(
         self,

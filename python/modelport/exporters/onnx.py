@@ -13,6 +13,7 @@ import torch
 
 from ..base.dtypes import float_dtype, short_name
 from ..base.errors import problem
+from ..base.versions import OLDEST
 from ..lazy.captured import CheckpointCaptured
 from ..lazy.checkpoint_weights import CheckpointWeights
 from ..lazy.entry import capture
@@ -39,7 +40,7 @@ class OnnxExporter(HfExporter):
     """Captures a model and gives an ONNX model of it."""
 
     required_packages: ClassVar[list[str]] = ["torch"]
-    min_versions: ClassVar[dict[str, str]] = {"torch": "2.13.0"}
+    min_versions: ClassVar[dict[str, str]] = OLDEST
 
     def export(
         self,
