@@ -5,7 +5,9 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
-TORCH ?= torch==2.13.0
+TORCH ?= 2.13.0
+# Versions of all else that is installed; make LOCK= takes the newest. Written by make lock.
+LOCK ?= constraints.txt
 PIP_ARGS ?=
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 30
@@ -20,11 +22,13 @@ CLIENTS := build/clients
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PINNED = torch==$(TORCH:torch==%=%)
+PIP_INSTALL = $(PY) -m pip install $(if $(LOCK),-c $(LOCK)) $(PIP_ARGS) -q
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
 .PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-faults bench-capture bench-onnx bench-generate bench-llm bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
-  support api picture site clean setup
+  support api picture site clean setup wheel test-versions lock
 
 help:
 	@echo "make test           set up, build, run every check and test"
@@ -40,6 +44,9 @@ help:
 	@echo "make test-clients   what we write in onnxruntime-genai, transformers.js and a browser"
 	@echo "make test-imports   the files of every model of the zoo with quick imports and without, byte for byte"
 	@echo "make test-faults    exports that are killed, meet full disks or each other: OUT is the old artifact or the new one"
+	@echo "make test-versions  a part of the zoo on the oldest and the newest torch and transformers; writes docs/COMPATIBILITY.md"
+	@echo "make wheel          a wheel in dist/ for one torch: make wheel TORCH=2.15.0"
+	@echo "make lock           write constraints.txt and tests/clients/package-lock.json anew, of what $(VENV) has"
 	@echo "make fuzz           libFuzzer on every fuzz target for FUZZ_SECONDS each (needs clang)"
 	@echo "make fuzz-models    PROGRAMS random small models: every way to run them against eager, inside limits and outside"
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
@@ -68,21 +75,21 @@ $(VENV)/.system: tools/system_packages.sh
 
 $(VENV)/.torch: $(VENV)/.system
 	@echo "installing torch (hundreds of megabytes)"
-	$(PY) -m pip install $(PIP_ARGS) -q '$(TORCH)' numpy
+	$(PIP_INSTALL) $(PINNED) numpy
 	touch $@
 
 # What a build and the demo need, and what the tests need on top.
-$(VENV)/.run: $(VENV)/.torch pyproject.toml tools/list_requirements.py
+$(VENV)/.run: $(VENV)/.torch pyproject.toml tools/list_requirements.py $(LOCK)
 	$(PY) tools/list_requirements.py run > $(VENV)/run.txt
-	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/run.txt
+	$(PIP_INSTALL) -r $(VENV)/run.txt $(PINNED)
 	$(PY) tools/list_requirements.py executorch > $(VENV)/executorch.txt
-	$(PY) -m pip install $(PIP_ARGS) -q --no-deps -r $(VENV)/executorch.txt
+	$(PIP_INSTALL) --no-deps -r $(VENV)/executorch.txt
 	touch $@
 
 $(VENV)/.packages: $(VENV)/.run
 	tools/system_packages.sh $(PYTHON) node
 	$(PY) tools/list_requirements.py > $(VENV)/requirements.txt
-	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/requirements.txt
+	$(PIP_INSTALL) -r $(VENV)/requirements.txt $(PINNED)
 	touch $@
 
 # --- build ----------------------------------------------------------------------------------------------------------
@@ -92,6 +99,10 @@ build: $(VENV)/.run
 	$(PY) tools/show_build.py $(BUILD)/log.txt \
 	  $(PY) -m pip install -v --no-build-isolation --no-deps -e . -Cbuild-dir=$(BUILD)
 	$(call done,extension)
+
+# For any torch of 2.11 to 2.15, in an environment of its own. The wheel says which: modelport-0.1.0+torch2.15-....whl
+wheel: $(VENV)/.system
+	PIP_ARGS='$(PIP_ARGS)' $(PY) tools/build_wheel.py $(TORCH)
 
 build-cpp: setup
 	cmake --preset dev
@@ -158,16 +169,20 @@ test-faults: setup build
 test-imports: setup build
 	$(PY) tests/quick_imports/zoo_files.py --jobs $(JOBS)
 
+# Gigabytes of packages and two builds: not a part of `make test`. One pair: make test-versions PAIR=oldest
+test-versions: $(VENV)/.system
+	PIP_ARGS='$(PIP_ARGS)' $(PY) tools/test_versions.py $(if $(PAIR),--pair $(PAIR))
+
 test-clients: setup build $(CLIENTS)/.packages
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) tests/clients
 	$(call done,clients)
 
 # The install scripts of the packages would only fetch libraries for GPUs.
-$(CLIENTS)/.packages: $(VENV)/.system tests/clients/package.json
+$(CLIENTS)/.packages: $(VENV)/.system tests/clients/package.json tests/clients/package-lock.json
 	tools/system_packages.sh $(PYTHON) chromium
 	mkdir -p $(CLIENTS)
-	cp tests/clients/package.json $(CLIENTS)
-	npm install --prefix $(CLIENTS) --no-audit --no-fund --ignore-scripts --silent
+	cp tests/clients/package.json tests/clients/package-lock.json $(CLIENTS)
+	npm ci --prefix $(CLIENTS) --no-audit --no-fund --ignore-scripts --silent
 	touch $@
 
 demo: build
@@ -218,6 +233,10 @@ lint: check tidy
 
 tidy: setup
 	cmake --workflow --preset tidy
+
+# After an upgrade of what is in $(VENV): make setup LOCK= PIP_ARGS=-U, make test, make lock.
+lock: setup
+	$(PY) tools/lock.py
 
 support: setup build
 	$(PY) tools/support_table.py

@@ -1,7 +1,8 @@
-"""What scikit-build-core asks while it builds: which torch the extension is for, as requirement and, on demand, as label.
+"""What scikit-build-core asks while it builds: which torch the extension is for.
 
-With MODELPORT_LABEL=1 in the environment the version is 0.1.0+torch2.15, so that wheels for several releases of torch can
-lie in one folder. Without it there is no label: the version of a source archive must be that of what is built from it."""
+It becomes a requirement, torch==2.15.*. With MODELPORT_LABEL=1 in the environment the version says it, too
+(0.1.0+torch2.15), so that wheels for several releases of torch can lie in one folder. Without, there is no label: the
+version of a source archive must be that of what is built from it."""
 
 from __future__ import annotations
 

@@ -68,6 +68,16 @@ def test_a_torch_of_the_same_minor_release_is_the_same() -> None:
     assert versions.other_torch(built, f"{versions.minor(built)}.99+cu130") is None
 
 
+def test_the_runtime_of_executorch_is_not_called_beside_a_torch_that_it_was_not_built_for() -> None:
+    """It would take tensors of an older torch for what they are not."""
+    code = (
+        "import torch\nfrom modelport.runtimes.executorch import runtime\ntorch.__version__ = '2.12.1+cpu'\nruntime()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "runs beside torch 2.13 and newer, and torch 2.12.1+cpu is installed" in done.stderr
+    assert "--no-check" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("release", "parts"), [("2.13.0+cpu", (2, 13, 0)), ("2.16.0a0+git12", (2, 16)), ("5.22.0.dev0", (5, 22, 0))]
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +17,9 @@ from tiny_models import tiny
 from transformers import masking_utils
 
 import modelport
+from modelport import ExportError
 from modelport.base import object_nodes
+from modelport.generation.watching import refuse_if_it_cannot_generate
 from modelport.models import transformers_private
 from modelport.patches import masks, packed_items, scans
 from modelport.patches.agreement import where_values_agree
@@ -69,6 +73,39 @@ def test_a_patch_names_a_test_that_exists_and_says_why(patch: Patch | Kind) -> N
 @pytest.mark.parametrize("name", transformers_private.NAMES)
 def test_a_private_name_of_transformers_is_there(name: str) -> None:
     resolve(name)
+
+
+class _OfAnotherRelease:
+    """A model of a transformers that has none of the names."""
+
+    def can_generate(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda model: transformers_private.dtype_plan(model, torch.float16), "_get_dtype_plan"),
+        (lambda model: transformers_private.make_missing(model, {"weight"}), "_move_missing_keys_from_meta_to_device"),
+        (lambda model: transformers_private.classes_for(model, None), "_model_mapping"),
+        (refuse_if_it_cannot_generate, "_prepare_cache_for_generation"),
+    ],
+)
+def test_a_private_name_that_is_not_there_is_told_by_what_needs_it(call: Any, name: str) -> None:
+    with pytest.raises(ExportError, match=f"cannot be done beside transformers .*{name}") as caught:
+        call(_OfAnotherRelease())
+    assert caught.value.code == "E0307" and "pip install 'transformers>=" in str(caught.value)
+
+
+def test_patterns_of_optional_weights_may_be_missing() -> None:
+    assert transformers_private.optional_weights(_OfAnotherRelease()) == []
+
+
+def test_a_transformers_whose_exporters_do_not_load_has_no_plugin_and_all_the_rest() -> None:
+    code = "import sys\nsys.modules['transformers.exporters'] = None\nimport modelport\nmodelport.OnnxExporter()\n"
+    code += "try:\n    import modelport.plugin\nexcept modelport.ExportError as error:\n    print(error)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "error[E0307]: import modelport.plugin cannot be done beside transformers" in done.stdout
 
 
 def test_private_names_of_transformers_are_used_in_one_file_and_its_exporters_by_the_plugin_alone() -> None:

@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 # Of one source: pyproject.toml says the same to pip, and `make test-versions` tries both ends.
 OLDEST = {"torch": "2.11", "transformers": "5.13"}
 NEWEST = {"torch": "2.15", "transformers": "5.22"}
+# The wheel of ExecuTorch's runtime loads beside older ones, but takes their tensors for what they are not.
+RUNTIME_TORCH = "2.13"
 
 
 def installed(package: str) -> str | None:
@@ -39,6 +41,11 @@ def number(release: str) -> tuple[int, ...]:
 def is_buildable(torch: str) -> bool:
     """Whether the source is known to build for this torch."""
     return number(OLDEST["torch"]) <= number(minor(torch)) <= number(NEWEST["torch"])
+
+
+def fits_executorch(torch: str) -> bool:
+    """Whether ExecuTorch's runtime can run beside this torch."""
+    return number(minor(torch)) >= number(RUNTIME_TORCH)
 
 
 def other_torch(built_for: str, found: str) -> tuple[str, list[str]] | None:

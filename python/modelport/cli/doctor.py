@@ -1,4 +1,4 @@
-"""`modelport doctor`: what is installed, what is off, and the command that mends it. Works where the extension does not."""
+"""`modelport doctor`: what is installed, what is off, and the command that mends it. It needs no extension."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from ..base.versions import NEWEST, OLDEST, installed, minor, number, other_torch, own_version
+from ..base.versions import (
+    NEWEST,
+    OLDEST,
+    RUNTIME_TORCH,
+    fits_executorch,
+    installed,
+    minor,
+    number,
+    other_torch,
+    own_version,
+)
 from ..quick_imports.gate import untested_packages
 from .console import Console
 
@@ -151,15 +161,20 @@ def _loading() -> list[Finding]:
     code = "".join(f"print({name!r}, flush=True)\n{statement}\n" for name, statement in steps.items())
     tried = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, errors="replace")
     if tried.returncode == 0:
-        return []
+        fits = "executorch" not in steps or fits_executorch(installed("torch") or "")
+        return [] if fits else [_no_runtime(f"needs torch {RUNTIME_TORCH} or newer", "no check, no load, no run")]
     reached = [line for line in tried.stdout.splitlines() if line in steps][-1]
     reason = (tried.stderr.strip().splitlines() or [f"the process ended with {tried.returncode}"])[-1]
     if reached == "executorch":
-        what = f"executorch {installed(reached)} does not load beside torch {installed('torch')}, so that .pte files "
-        return [Finding(f"{what}are not run: {reason}", "export executorch with --no-check", fatal=False)]
+        return [_no_runtime(f"does not load beside torch {installed('torch')}", reason)]
     again = reached if reached in ("torch", "transformers") else None
     mend = f"pip install --force-reinstall {again}=={installed(again)}" if again else _BUILD
     return [Finding(f"{reached} does not load: {reason}", mend, fatal=True)]
+
+
+def _no_runtime(what: str, reason: str) -> Finding:
+    told = f"executorch {installed('executorch')} {what}, so that .pte files are not run: {reason}"
+    return Finding(told, "export executorch with --no-check", fatal=False)
 
 
 def _extras() -> list[Finding]:
@@ -190,7 +205,7 @@ def _node() -> list[Finding]:
 
 
 def _plain_imports() -> list[Finding]:
-    """Beside releases that quick imports were not tried with, commands start with all of torch: slower, nothing else."""
+    """Beside releases that quick imports were not tried with, commands import all of torch: slower, nothing else."""
     untested = [one for one in untested_packages() if "unknown" not in one]
     if not untested:
         return []

@@ -14,7 +14,7 @@ from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES
 
 from ..base.errors import problem
-from ..models.transformers_private import PREPARE_CACHE, TAKES_FEATURES
+from ..models.transformers_private import PREPARE_CACHE, TAKES_FEATURES, needed
 from .caches import keep_whole_past, keep_windows
 
 Call = dict[str, Any]
@@ -104,6 +104,7 @@ def refuse_if_it_cannot_generate(model: Any) -> None:
             "export it as it is: OnnxExporter().export(model, inputs)",
             "load the class that generates, such as AutoModelForCausalLM or AutoModelForSeq2SeqLM",
         )
+    needed(model, PREPARE_CACHE, "exporting a model that generates")
 
 
 @contextmanager
@@ -118,7 +119,7 @@ def _seen_whole(model: Any) -> Iterator[None]:
 @contextmanager
 def _caches_changed(model: Any, change: Callable[[Cache], None]) -> Iterator[None]:
     """Caches that `generate` makes are changed before they are used."""
-    prepare = getattr(model, PREPARE_CACHE)
+    prepare = needed(model, PREPARE_CACHE, "watching a model generate")
 
     def prepared(generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         result = prepare(generation_config, model_kwargs, *args, **kwargs)

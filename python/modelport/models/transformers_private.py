@@ -1,7 +1,8 @@
 """Everything that we use of transformers and that has no promise: names with an underscore, in one place.
 
 A test resolves each name of `NAMES` and another looks for such names elsewhere, so that a release which changes one is
-noticed there. The names of patches are in `patches/registry.py`."""
+noticed there. Beside a release that lacks one, what needs it says so, and the rest works. The names of patches are in
+`patches/registry.py`: one that is not there is not replaced."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+
+from ..base.errors import problem
+from ..base.versions import NEWEST, OLDEST, installed
 
 NAMES = (
     "transformers.PreTrainedModel._get_dtype_plan",
@@ -27,14 +31,37 @@ PREPARE_CACHE = "_prepare_cache_for_generation"
 TAKES_FEATURES = "_supports_mm_encoder_outputs"
 
 
+def needed(owner: Any, name: str, feature: str) -> Any:
+    """An attribute that one feature cannot do without."""
+    found = getattr(owner, name, None)
+    if found is None:
+        raise problem("E0307", *_lacking(f"{name} of {_class_name(owner)}", feature))
+    return found
+
+
+def without_module(error: ImportError, feature: str) -> Exception:
+    """The same for a module, or a name in it, that could not be imported."""
+    return problem("E0307", *_lacking(str(error), feature))
+
+
+def _lacking(what: str, feature: str) -> tuple[str, str]:
+    there = f"transformers {installed('transformers')}"
+    span = f"transformers>={OLDEST['transformers']},<={NEWEST['transformers']}.99"
+    return f"{feature} cannot be done beside {there}, which does not give it: {what}", f"pip install '{span}'"
+
+
+def _class_name(owner: Any) -> str:
+    return owner.__name__ if isinstance(owner, type) else type(owner).__name__
+
+
 def dtype_plan(model: Any, dtype: torch.dtype) -> dict[str, torch.dtype]:
     """Patterns of weights that keep another dtype than the one that a model is loaded in."""
-    return model._get_dtype_plan(dtype)
+    return needed(model, "_get_dtype_plan", "reading weights in their types")(dtype)
 
 
 def optional_weights(model: Any) -> list[str]:
     """Patterns of weights that a checkpoint may lack."""
-    return list(model._keys_to_ignore_on_load_missing or ())
+    return list(getattr(model, "_keys_to_ignore_on_load_missing", None) or ())
 
 
 def is_auto_class(cls: Any) -> bool:
@@ -43,7 +70,7 @@ def is_auto_class(cls: Any) -> bool:
 
 def classes_for(auto_class: Any, config: Any) -> list[Any]:
     """The model classes that an auto class has for a configuration; none where it does not know it."""
-    mapping = auto_class._model_mapping
+    mapping = needed(auto_class, "_model_mapping", "finding the class for a task")
     if type(config) not in mapping:
         return []
     found = mapping[type(config)]
@@ -58,8 +85,9 @@ def mark_as_loaded(tensors: Iterable[torch.Tensor]) -> None:
 
 def make_missing(model: Any, names: set[str]) -> None:
     """Gives values to what a checkpoint lacks: buffers that the model computes, and first values of weights."""
-    model._move_missing_keys_from_meta_to_device(names, None, None, None)
-    model._initialize_missing_keys(False)
+    feature = "giving values to weights that the checkpoint lacks"
+    needed(model, "_move_missing_keys_from_meta_to_device", feature)(names, None, None, None)
+    needed(model, "_initialize_missing_keys", feature)(False)
 
 
 def generation_config_among_settings(folder: Any) -> Any:

@@ -9,12 +9,16 @@ import dataclasses
 from collections.abc import MutableMapping
 from typing import Any, ClassVar
 
-from transformers.exporters.auto import AUTO_EXPORTER_MAPPING
-from transformers.exporters.base import HfExporter
-
 from ..base.structure import flatten, unflatten
 from ..exporters import base, configs, dynamo, executorch_exporter, onnx, openvino
 from ..exporters.prepare import OUTPUT_FLAGS
+from ..models.transformers_private import without_module
+
+try:
+    from transformers.exporters.auto import AUTO_EXPORTER_MAPPING
+    from transformers.exporters.base import HfExporter
+except ImportError as error:
+    raise without_module(error, "import modelport.plugin") from error
 
 
 class _Exporter(HfExporter):  # type: ignore[misc]  # transformers has no types

@@ -18,6 +18,7 @@ import torch
 from ..artifacts.limits import Limits
 from ..artifacts.pte import REQUIREMENT, ProgramFile
 from ..base.errors import ExportError, problem
+from ..base.versions import RUNTIME_TORCH, fits_executorch
 from .runner import Memory, Slot, misfit
 
 DTYPES = {
@@ -55,6 +56,13 @@ def runtime() -> Any:
             f"pip install {REQUIREMENT}",
             "export without a check: --no-check",
         ) from error
+    if not fits_executorch(torch.__version__):
+        raise problem(
+            "E0307",
+            f"{REQUIREMENT} runs beside torch {RUNTIME_TORCH} and newer, and torch {torch.__version__} is installed",
+            "export without a check: --no-check",
+            f"pip install 'torch=={RUNTIME_TORCH}.*', and a modelport for it",
+        )
     with _stderr_shut():  # it tells there how it looks for the processor's cores
         _C._threadpool_get_thread_count()
     return _C
