@@ -23,7 +23,7 @@ from modelport.generation.watching import refuse_if_it_cannot_generate
 from modelport.models import transformers_private
 from modelport.patches import masks, packed_items, scans
 from modelport.patches.agreement import where_values_agree
-from modelport.patches.places import Kind, Patch
+from modelport.patches.places import Found, Kind, Patch, places_of_patch
 from modelport.patches.registry import KINDS, PATCHES, resolve, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +95,21 @@ def test_a_private_name_that_is_not_there_is_told_by_what_needs_it(call: Any, na
     with pytest.raises(ExportError, match=f"cannot be done beside transformers .*{name}") as caught:
         call(_OfAnotherRelease())
     assert caught.value.code == "E0307" and "pip install 'transformers>=" in str(caught.value)
+
+
+class _OfAnOlderRelease:
+    def updated(self, states: Any, **kwargs: Any) -> Any:
+        return states
+
+
+@pytest.mark.parametrize(
+    ("parameters", "replaced"),
+    [("self, states", True), ("self, ...", True), ("self, states, index", False), ("", True)],
+)
+def test_a_patch_leaves_code_with_other_parameters_alone(parameters: str, replaced: bool) -> None:
+    patch = Patch(f"{__name__}._OfAnOlderRelease.updated", "", "", lambda original: original, Found.AT_HOME, parameters)
+    places = [(_OfAnOlderRelease, "updated")] if replaced else []
+    assert list(places_of_patch(patch, [], set())) == places
 
 
 def test_patterns_of_optional_weights_may_be_missing() -> None:

@@ -33,12 +33,14 @@ class Kind:
     factory: Factory  # a `where_values_agree`: other code may have such parameters
 
     def has(self, function: Any) -> bool:
-        code = function.__code__
-        names = code.co_varnames[: code.co_argcount]
-        wanted = tuple(self.parameters.split(", "))
-        if wanted[-1] == "...":
-            return names[: len(wanted) - 1] == wanted[:-1]
-        return names == wanted and not code.co_flags & inspect.CO_VARKEYWORDS
+        wanted = self.parameters.endswith(", ...") or not function.__code__.co_flags & inspect.CO_VARKEYWORDS
+        return wanted and _has_parameters(function, self.parameters)
+
+
+def _has_parameters(function: Any, wanted: str) -> bool:
+    code = function.__code__
+    names, first = code.co_varnames[: code.co_argcount], tuple(wanted.removesuffix(", ...").split(", "))
+    return names[: len(first)] == first if wanted.endswith(", ...") else names == first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Patch:
     test: str
     factory: Factory
     found: Found
+    parameters: str = ""  # where releases differ: those that it was written for, as of a `Kind`. Others are left alone
 
     @property
     def name(self) -> str:
@@ -66,8 +69,13 @@ def places_of_kinds(kinds: Iterable[Kind], scopes: list[Any], bases: set[type]) 
     for owner in (*scopes, *bases):
         functions = [name for name, value in vars(owner).items() if inspect.isfunction(_unbound(value))]
         for name in functions:
-            function = inspect.unwrap(_unbound(original(owner, name)))
+            function = _plain(owner, name)
             yield from ((owner, name, kind.factory) for kind in kinds if kind.has(function))
+
+
+def _plain(owner: Any, name: str) -> Any:
+    """The function as it was written, under decorators and under what this process put there."""
+    return inspect.unwrap(_unbound(original(owner, name)))
 
 
 def _unbound(value: Any) -> Any:
@@ -75,7 +83,9 @@ def _unbound(value: Any) -> Any:
 
 
 def places_of_patch(patch: Patch, scopes: list[Any], bases: set[type]) -> Places:
-    yield from _PLACES[patch.found](patch, scopes, bases)
+    for owner, name in _PLACES[patch.found](patch, scopes, bases):
+        if not patch.parameters or _has_parameters(_plain(owner, name), patch.parameters):
+            yield owner, name
 
 
 def _at_home(patch: Patch, _scopes: list[Any], _bases: set[type]) -> Places:
