@@ -68,6 +68,13 @@ def test_the_table_of_one_pair_leaves_that_of_the_other() -> None:
     assert again.startswith("before\n") and again.endswith("\nafter\n")
 
 
+def test_other_values_a_process_that_ended_and_a_refusal_of_the_runtime_are_failures() -> None:
+    assert test_versions.is_fine("pte", "E0203") and test_versions.is_fine("pte", "no runtime")
+    assert not test_versions.is_fine("onnx", "E0203")
+    for outcome in ("E0301", "AssertionError", "the process ended with -11"):
+        assert not test_versions.is_fine("pte", outcome)
+
+
 @pytest.mark.parametrize("pair", test_versions.PAIRS)
 def test_the_pairs_are_the_ends_that_the_package_names(pair: str) -> None:
     from modelport.base import versions

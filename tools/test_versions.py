@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -21,6 +22,13 @@ FORMATS = ("pt2", "onnx", "pte")
 FINE = ("same values", "no runtime")
 TABLE = ROOT / "docs" / "COMPATIBILITY.md"
 BEGIN, END = "<!-- begin of what make test-versions writes -->", "<!-- end of what make test-versions writes -->"
+
+
+def is_fine(form: str, outcome: str) -> bool:
+    """ExecuTorch has no kernels for some models, whatever the versions: a refusal to write is no failure there."""
+    return outcome in FINE or (
+        form == "pte" and re.fullmatch(r"E0[23]\d\d", outcome) is not None and outcome != "E0301"
+    )
 
 
 def tried(torch: str, transformers: str, rows: list[str]) -> list[dict[str, str]]:
@@ -89,7 +97,7 @@ def main() -> int:
         for pair, rows in results.items()
         for row in rows
         for form in FORMATS
-        if row[form] not in FINE
+        if not is_fine(form, row[form])
     ]
     print("\n".join(wrong) or "all rows have the values of eager PyTorch")
     return 1 if wrong else 0
