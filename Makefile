@@ -171,7 +171,7 @@ test-imports: setup build
 
 # Gigabytes of packages and two builds: not a part of `make test`. One pair: make test-versions PAIR=oldest
 test-versions: $(VENV)/.system
-	PIP_ARGS='$(PIP_ARGS)' $(PY) tools/test_versions.py $(if $(PAIR),--pair $(PAIR))
+	PIP_ARGS='$(PIP_ARGS)' $(PY) tools/try_versions.py $(if $(PAIR),--pair $(PAIR))
 
 test-clients: setup build $(CLIENTS)/.packages
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) tests/clients

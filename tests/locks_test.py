@@ -9,7 +9,7 @@ from pathlib import Path
 import list_requirements
 import lock
 import pytest
-import test_versions
+import try_versions
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -52,7 +52,7 @@ def test_a_package_that_a_requirement_brings_along_is_locked_too() -> None:
     assert "torch" not in lock.closure(["torch"])
 
 
-PAGE = f"before\n{test_versions.BEGIN}\n{test_versions.END}\nafter\n"
+PAGE = f"before\n{try_versions.BEGIN}\n{try_versions.END}\nafter\n"
 
 
 def row(name: str, outcome: str = "same values") -> dict[str, str]:
@@ -60,25 +60,25 @@ def row(name: str, outcome: str = "same values") -> dict[str, str]:
 
 
 def test_the_table_of_one_pair_leaves_that_of_the_other() -> None:
-    both = test_versions.written(PAGE, {"oldest": [row("bert")], "newest": [row("bert"), row("vit")]})
+    both = try_versions.written(PAGE, {"oldest": [row("bert")], "newest": [row("bert"), row("vit")]})
     assert "| vit | not tried | not tried | not tried | same values | same values | no runtime |" in both
-    again = test_versions.written(both, {"oldest": [row("bert", "E0203"), row("vit")]})
+    again = try_versions.written(both, {"oldest": [row("bert", "E0203"), row("vit")]})
     assert "| bert | E0203 | same values | no runtime | same values | same values | no runtime |" in again
     assert "| vit | same values | same values | no runtime | same values | same values | no runtime |" in again
     assert again.startswith("before\n") and again.endswith("\nafter\n")
 
 
 def test_other_values_a_process_that_ended_and_a_refusal_of_the_runtime_are_failures() -> None:
-    assert test_versions.is_fine("pte", "E0203") and test_versions.is_fine("pte", "no runtime")
-    assert not test_versions.is_fine("onnx", "E0203")
+    assert try_versions.is_fine("pte", "E0203") and try_versions.is_fine("pte", "no runtime")
+    assert not try_versions.is_fine("onnx", "E0203")
     for outcome in ("E0301", "AssertionError", "the process ended with -11"):
-        assert not test_versions.is_fine("pte", outcome)
+        assert not try_versions.is_fine("pte", outcome)
 
 
-@pytest.mark.parametrize("pair", test_versions.PAIRS)
+@pytest.mark.parametrize("pair", try_versions.PAIRS)
 def test_the_pairs_are_the_ends_that_the_package_names(pair: str) -> None:
     from modelport.base import versions
 
     side = {"oldest": versions.OLDEST, "newest": versions.NEWEST}[pair]
-    assert tuple(map(versions.minor, test_versions.PAIRS[pair])) == (side["torch"], side["transformers"])
-    assert test_versions.BEGIN in test_versions.TABLE.read_text()
+    assert tuple(map(versions.minor, try_versions.PAIRS[pair])) == (side["torch"], side["transformers"])
+    assert try_versions.BEGIN in try_versions.TABLE.read_text()
