@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ..base.errors import problem
-from ..base.versions import NEWEST, OLDEST, installed
+from ..base.versions import NEWEST, installed
 
 NAMES = (
     "transformers.PreTrainedModel._get_dtype_plan",
@@ -40,14 +40,17 @@ def needed(owner: Any, name: str, feature: str) -> Any:
 
 
 def without_module(error: ImportError, feature: str) -> Exception:
-    """The same for a module, or a name in it, that could not be imported."""
-    return problem("E0307", *_lacking(str(error), feature))
+    """The same for a module, or a name in it, that could not be imported, maybe for want of another package."""
+    what, *ways = _lacking(str(error), feature)
+    if error.name and not error.name.startswith("transformers"):
+        ways.insert(0, f"install the package that has the module {error.name}, which transformers imports here")
+    return problem("E0307", what, *ways)
 
 
 def _lacking(what: str, feature: str) -> tuple[str, str]:
     there = f"transformers {installed('transformers')}"
-    span = f"transformers>={OLDEST['transformers']},<={NEWEST['transformers']}.99"
-    return f"{feature} cannot be done beside {there}, which does not give it: {what}", f"pip install '{span}'"
+    newest = f"pip install 'transformers=={NEWEST['transformers']}.*'"
+    return f"{feature} cannot be done beside {there}, which does not give what it needs: {what}", newest
 
 
 def _class_name(owner: Any) -> str:
