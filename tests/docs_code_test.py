@@ -20,7 +20,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Pages that stand on their own: all their commands and all their Python run, from the first to the last.
 COMPLETE = ["README.md", "docs/tour.md", *(f"docs/how-to/{name}.md" for name in ("pt2", "onnxruntime", "executorch"))]
 # Pages that speak of "model" and "inputs" and mean those of the reader; errors.md has a test of its own.
-ABOUT = ["docs/generation.md", "docs/onnx.md", "docs/observer.md"]
+ABOUT = ["docs/generation.md", "docs/onnx.md", "docs/observer.md", "docs/openvino.md"]
 # Run where the clients are (tests/clients).
 OF_CLIENTS = [
     "docs/clients.md",

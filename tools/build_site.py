@@ -30,9 +30,18 @@ PAGES = {
         "transformers.js <how-to/transformers-js>",
         "a browser <how-to/onnxruntime-web>",
         "ExecuTorch <how-to/executorch>",
+        "openvino",
     ],
     "Topics": ["generation", "onnx", "clients", "observer", "limits", "pages", "fleet"],
-    "Reference": ["cli", "api", "errors", "Support by architecture <SUPPORT>", "COMPATIBILITY", "CHANGELOG"],
+    "Reference": [
+        "cli",
+        "api",
+        "errors",
+        "Support by architecture <SUPPORT>",
+        "plain-modules",
+        "COMPATIBILITY",
+        "CHANGELOG",
+    ],
     "Inside": ["ARCHITECTURE", "adding-an-operator", "quick-imports", "status", "CONTRIBUTING"],
 }
 _MERMAID = re.compile(r"^```mermaid\n(.*?)^```\n", re.MULTILINE | re.DOTALL)

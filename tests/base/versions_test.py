@@ -24,7 +24,7 @@ def test_pip_hears_of_the_releases_that_the_checks_know() -> None:
     low, high = versions.OLDEST, versions.NEWEST
     major, last = versions.number(high["torch"])
     torch = f"torch>={low['torch']},<{major}.{last + 1}"
-    assert PROJECT["project"]["dependencies"] == [torch, f"transformers>={low['transformers']}"]
+    assert {torch, f"transformers>={low['transformers']}"} <= set(PROJECT["project"]["dependencies"])
     assert torch in PROJECT["build-system"]["requires"]
 
 

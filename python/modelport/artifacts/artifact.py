@@ -77,7 +77,7 @@ def find_model(path: str | os.PathLike[str], dtype: str | None = None) -> Path:
     found = find_models(path, dtype)
     if len(found) > 1 and found[0].name != "model.onnx":
         names = ", ".join(file.name for file in found)
-        raise problem("E0103", f"{path} has several models: {names}", "name the file")
+        raise problem("E0106", f"{path} has several models: {names}", "name the file")
     return found[0]
 
 

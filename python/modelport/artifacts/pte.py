@@ -49,7 +49,7 @@ def find_program(path: str | os.PathLike[str]) -> Path | None:
     found = sorted(path.glob("*.pte"), key=lambda file: (file.name != "model.pte", file.name))
     if len(found) > 1 and found[0].name != "model.pte":
         names = ", ".join(file.name for file in found)
-        raise problem("E0103", f"{path} has several programs: {names}", "name the file")
+        raise problem("E0106", f"{path} has several programs: {names}", "name the file")
     return found[0] if found else None
 
 
@@ -63,7 +63,7 @@ class ProgramFile:
         self.summary = read_program(path)
         if method not in self.summary["methods"]:
             known = ", ".join(self.summary["methods"]) or "none"
-            raise problem("E0103", f"{path} has no method {method}", f"it has: {known}")
+            raise problem("E0106", f"{path} has no method {method}", f"it has: {known}")
 
     @functools.cached_property
     def limits(self) -> Limits | None:

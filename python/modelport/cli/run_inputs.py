@@ -18,13 +18,16 @@ def refuse_both(args: Any) -> None:
     given = [name for name in ("prompt", "image", "audio") if getattr(args, name)]
     if args.inputs is not None and given:
         raise problem("E0306", f"--inputs has all that the model takes, and there is a {given[0]} too", "leave one out")
-    if args.outputs is not None and args.inputs is None:
-        raise problem(
-            "E0306", "--outputs keeps the tensors that a model gives for --inputs", "name them: --inputs FILE"
-        )
-    if args.outputs is not None and Path(args.outputs).suffix not in (".safetensors", ".npz"):
+    if args.outputs is None:
+        return
+    if args.inputs is None:
+        what, way = "--outputs keeps the tensors that a model gives for --inputs", "name them: --inputs FILE"
+    elif Path(args.outputs).suffix not in (".safetensors", ".npz"):
         what = f"{args.outputs} is no kind of file that tensors are written to"
-        raise problem("E0306", what, "--outputs FILE.safetensors, or FILE.npz")
+        way = "--outputs FILE.safetensors, or FILE.npz"
+    else:
+        return
+    raise problem("E0306", what, way)
 
 
 def run(args: Any, console: Console, folder: Folder, inputs: dict[str, Any]) -> bool:

@@ -83,7 +83,7 @@ class DynamoConfig(ExportConfigMixin):
     def _take_quantizer(self) -> None:
         if self.quantizer is not None:
             what = "quantizers are not supported yet"
-            raise problem("E0306", what, "export without quantizer, then quantize the artifact")
+            raise problem("E0319", what, "export without quantizer, then quantize the artifact")
 
 
 @dataclasses.dataclass

@@ -57,5 +57,5 @@ def open_model(folder: Folder, *, threads: int | None = None, **session_options:
 def _only_file(folder: Folder) -> Path:
     if "model" not in folder.files:
         path = next(iter(folder.files.values()), folder.path)
-        raise problem("E0103", f"{path} has no method forward", f"it has: {', '.join(folder.methods.values())}")
+        raise problem("E0106", f"{path} has no method forward", f"it has: {', '.join(folder.methods.values())}")
     return folder.files["model"]

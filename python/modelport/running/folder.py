@@ -64,9 +64,9 @@ def open_folder(path: str | os.PathLike[str], dtype: str | None = None) -> Folde
     path = Path(path)
     if path.is_file() and path.suffix == ".pt2":
         way = f'in Python: modelport.load_pt2("{path}").run(...)'
-        raise problem("E0103", f"{path} is a .pt2 archive, which is not run this way", way)
+        raise problem("E0106", f"{path} is a .pt2 archive, which is not run this way", way)
     if path.is_file() and path.suffix != ".onnx":
-        raise problem("E0103", f"{path} is no ONNX file", "name the folder of an export, or an .onnx file")
+        raise problem("E0106", f"{path} is no ONNX file", "name the folder of an export, or an .onnx file")
     found = find_models(path, dtype)
     single = path.is_file() or len(found) == 1
     files = {"model": found[0]} if path.is_file() else {split_name(file.stem)[0]: file for file in found}
@@ -77,7 +77,7 @@ def open_folder(path: str | os.PathLike[str], dtype: str | None = None) -> Folde
     if folder.decoder is None:
         if not single:
             names = ", ".join(file.name for file in found)
-            raise problem("E0103", f"{path} has several models: {names}", "name one of them")
+            raise problem("E0106", f"{path} has several models: {names}", "name one of them")
         folder = dataclasses.replace(folder, files={"model": found[0]})
     _check_parts(folder)
     _refuse_of_genai(folder)
@@ -106,7 +106,7 @@ def _refuse_of_genai(folder: Folder) -> None:
     given = [row["name"] for row in Artifact(folder.files[folder.encoder]).summary["outputs"]]
     if any(name.startswith("present") for name in given):
         raise problem(
-            "E0103",
+            "E0106",
             f"{folder.path} is divided as only onnxruntime-genai runs it",
             f"in Python: onnxruntime_genai.Model({python_text(folder.path)}), see docs/clients.md",
             "for modelport.load and modelport run, export it without --for: modelport export onnx MODEL OUT",

@@ -106,7 +106,7 @@ class OnnxFile:
 
 def _dtype(path: Path, argument: Any) -> torch.dtype:
     if argument.type not in DTYPES:
-        raise problem("E0103", f"{path}: the input {argument.name} is a {argument.type}", "export it in another type")
+        raise problem("E0106", f"{path}: the input {argument.name} is a {argument.type}", "export it in another type")
     return DTYPES[argument.type]
 
 

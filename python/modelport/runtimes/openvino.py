@@ -184,6 +184,6 @@ def _copied(tensor: Any) -> Held:
 
 def _slot(path: Path, row: Mapping[str, Any]) -> Slot:
     if row["dtype"] not in DTYPES:
-        raise problem("E0103", f"{path}: the input {row['name']} is {row['dtype']}", "export it in another type")
+        raise problem("E0106", f"{path}: the input {row['name']} is {row['dtype']}", "export it in another type")
     shape = [int(size) if size.isdecimal() else size for size in row["shape"]]
     return Slot(row["name"], DTYPES[row["dtype"]], shape)
