@@ -1,6 +1,8 @@
 // Kernels that are right for a part of what torch takes, and what stands in for the rest.
 #include "ops/executorch/guarded.h"
 
+#include <algorithm>
+
 #include "ops/decompositions/terms.h"
 #include "ops/rules/rules.h"
 
@@ -13,15 +15,14 @@ Values read_truth(Lower& l, Value truth) {
   return l.kernel("aten::_local_scalar_dense", {{"self", {truth}}});
 }
 
-/// The kernel's remainder of integers has the sign of the dividend, torch's that of the divisor.
-Values remainder(Lower& l, std::string_view kernel) {
-  if (is_floating(l.result().dtype)) return l.kernel_with_own_operands(kernel);
+/// What is left of integers after a division. The kernels divide doubles, which lose the last
+/// digits beyond 2^53, and their remainder has the sign of the dividend.
+Values rest(Lower& l, std::string_view kernel, const char* rounding) {
+  if (!is_integral(l.result().dtype)) return l.kernel_with_own_operands(kernel);
   Terms t(l);
   const Value a = t.in("self"), b = t.in("other");
-  const Value rest = l.call("aten.fmod.Tensor", {a, b});
-  const Value signs = l.call("aten.logical_xor", {t.is("lt", rest, 0), t.is("lt", b, 0)});
-  const Value wrong = t.both(t.is("ne", rest, 0), signs);
-  return {t.where(wrong, t.add(rest, b), rest)};
+  const Value times = l.call("aten.div.Tensor_mode", {a, b}, {{"rounding_mode", rounding}});
+  return {t.sub(a, t.mul(times, b))};
 }
 
 /// The processor takes the distance modulo the width; torch shifts everything out.
@@ -73,8 +74,34 @@ Values cumsum(Lower& l) {
   return l.kernel_with_own_operands("aten::cumsum.out");
 }
 
-Values remainder_scalar(Lower& l) { return remainder(l, "aten::remainder.Scalar_out"); }
-Values remainder_tensor(Lower& l) { return remainder(l, "aten::remainder.Tensor_out"); }
+Values fmod_scalar(Lower& l) { return rest(l, "aten::fmod.Scalar_out", "trunc"); }
+Values fmod_tensor(Lower& l) { return rest(l, "aten::fmod.Tensor_out", "trunc"); }
+Values remainder_scalar(Lower& l) { return rest(l, "aten::remainder.Scalar_out", "floor"); }
+Values remainder_tensor(Lower& l) { return rest(l, "aten::remainder.Tensor_out", "floor"); }
+
+Values sum(Lower& l) {
+  const Value self = l.tensor("self");
+  // Truths add up to no more than there are of them.
+  if (!is_integral(l.dtype(self)) || !is_integral(l.result().dtype))
+    return l.kernel_with_own_operands("aten::sum.IntList_out");
+  // The kernel adds floats, which lose the last digits beyond 2^24. A product adds integers.
+  Terms t(l);
+  const Value x = t.in("self");
+  const std::vector<std::int64_t> axes = parts::axes_of_call(l, l.rank(x));
+  parts::Axes order;
+  Shape kept, summed;
+  for (std::int64_t axis = 0; axis < l.rank(x); ++axis)
+    if (std::ranges::find(axes, axis) == axes.end()) order.push_back(axis);
+  for (const std::int64_t axis : order) kept.push_back(l.shape(x)[parts::at(axis)]);
+  for (const std::int64_t axis : axes) {
+    order.push_back(axis);
+    summed.push_back(l.shape(x)[parts::at(axis)]);
+  }
+  const Value rows = t.reshape(parts::permuted(l, x, order), {numel(kept), numel(summed)});
+  const Value ones = parts::filled(l, {numel(summed), Int(1)}, 1, l.result().dtype);
+  return {t.reshape(l.call("aten.mm", {rows, ones}), l.result().shape)};
+}
+
 Values shift_left(Lower& l) { return shifted(l, "aten::bitwise_left_shift.Tensor_out", true); }
 Values shift_right(Lower& l) { return shifted(l, "aten::bitwise_right_shift.Tensor_out", false); }
 

@@ -12,9 +12,12 @@ Values equal(Lower& l);
 Values is_nonzero(Lower& l);
 
 Values cumsum(Lower& l);
+Values fmod_scalar(Lower& l);
+Values fmod_tensor(Lower& l);
 Values remainder_scalar(Lower& l);
 Values remainder_tensor(Lower& l);
 Values shift_left(Lower& l);
 Values shift_right(Lower& l);
+Values sum(Lower& l);
 
 }  // namespace modelport::ops::executorch

@@ -5,6 +5,7 @@
 
 #include "ops/decompositions/complex.h"
 #include "ops/decompositions/reduce.h"
+#include "ops/executorch/guarded.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
 #include "ops/xnnpack/neural.h"
@@ -235,18 +236,20 @@ constexpr std::array kReduceOps{
           .executorch = decompose(parts::sum_all),
           .samples =
               "f32[a, b, c]; i32[a, b]; bool[a]; f16[]; f16[a], dtype=f32; c64[a, b]; bf16[a, b]"},
-    OpDef{.name = "aten.sum.dim_IntList",
-          .schema =
-              "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-          .infer = sum_dims,
-          .onnx = custom(onnx::sum),
-          .executorch = direct("aten::sum.IntList_out"),
-          .xnnpack = custom(xnnpack::sum),
-          .pairs = decompose(parts::on_pairs),
-          .samples = "f32[a, b, c], [1]; f32[a, b, c], [-1, 0], True; i32[a, b], [0]; bool[a, b], "
-                     "[1], True; f16[a, b], None; f32[a], [0], dtype=f64; f32[], [-1]; f32[a, b], "
-                     "-1, keepdim=True; i64[a, 4], [-1]; i64[a, 4], [1], True; c64[a, b], [0]; "
-                     "i64[a, b, c], [0, 2]"},
+    OpDef{
+        .name = "aten.sum.dim_IntList",
+        .schema =
+            "(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        .infer = sum_dims,
+        .onnx = custom(onnx::sum),
+        .executorch = custom(executorch::sum),
+        .xnnpack = custom(xnnpack::sum),
+        .pairs = decompose(parts::on_pairs),
+        .samples =
+            "f32[a, b, c], [1]; f32[a, b, c], [-1, 0], True; i32[a, b], [0]; bool[a, b], "
+            "[1], True; f16[a, b], None; f32[a], [0], dtype=f64; f32[], [-1]; f32[a, b], "
+            "-1, keepdim=True; i64[a, 4], [-1]; i64[a, 4], [1], True; c64[a, b], [0]; "
+            "i64[a, b, c], [0, 2]; i64<1000000000000>[a, b, c], [1]; i32<2000000000>[a, b], None"},
 };
 static_assert(first_bad_row(kReduceOps).empty(), "unsorted, duplicate or half-filled row");
 
