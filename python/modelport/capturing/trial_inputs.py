@@ -77,7 +77,7 @@ def _at_shape(tensor: torch.Tensor, shape: list[int], free: list[int]) -> torch.
 def _at_size(tensor: torch.Tensor, axis: int, size: int, others: list[int]) -> torch.Tensor:
     have = tensor.shape[axis]
     if size <= have or have == 0:
-        return tensor.index_select(axis, torch.arange(size) % max(have, 1))
+        return tensor.index_select(axis, torch.arange(size, device=tensor.device) % max(have, 1))
     parts, left = [], size
     for turn in range(-(-size // have)):
         part = _varied(tensor, turn, others).narrow(axis, 0, min(have, left))

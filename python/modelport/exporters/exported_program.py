@@ -60,7 +60,8 @@ def _torch_program(captured: Captured) -> torch.export.ExportedProgram:
 
     # The structures are those at hand: as text, numbers that are keys (of a cache's layers) would be text too.
     text, saved, constants = core.pt2_parts(captured.program, _call(captured, _A_LEAF, _A_LEAF))
-    program = deserialize(SerializedArtifact(text, _tensors(saved), _tensors(constants), b""))
+    device = torch.device(_device(captured.inputs))
+    program = deserialize(SerializedArtifact(text, _tensors(saved, device), _tensors(constants, device), b""))
     example = _example(captured.inputs)
     call = program.module_call_graph[0].signature
     call.in_spec, call.out_spec = pytree.tree_structure(example), captured.outputs.spec
@@ -72,8 +73,11 @@ def _torch_program(captured: Captured) -> torch.export.ExportedProgram:
     return program
 
 
-def _tensors(weights: Mapping[str, tuple[torch.Tensor, bool]]) -> dict[str, torch.Tensor]:
+def _tensors(weights: Mapping[str, tuple[torch.Tensor, bool]], device: torch.device) -> dict[str, torch.Tensor]:
+    """The weights where the program computes: constants of the graph, which the capture made, are not there yet."""
+
     def of_its_kind(tensor: torch.Tensor, is_parameter: bool) -> torch.Tensor:
+        tensor = tensor if tensor.is_meta or tensor.device == device else tensor.to(device)
         if is_parameter and not isinstance(tensor, torch.nn.Parameter):
             return torch.nn.Parameter(tensor, requires_grad=False)
         return tensor
