@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from .. import _artifact
 from ..base.errors import problem
 from ..base.json_text import parse_json
 from ..base.printable import shell_quote
-from .limits import Limits
+from .limits import WithLimits
 from .variants import SUFFIXES, of_type
 
 further_outputs = _artifact.further_outputs
@@ -81,7 +80,7 @@ def find_model(path: str | os.PathLike[str], dtype: str | None = None) -> Path:
     return found[0]
 
 
-class Artifact:
+class Artifact(WithLimits):
     """One `.onnx` file: `summary` holds what modelport._artifact reads, with the nodes where they are asked for."""
 
     def __init__(self, path: str | os.PathLike[str], *, nodes: bool = False):
@@ -89,17 +88,6 @@ class Artifact:
         if not self.path.is_file():
             raise problem("E0103", f"{path}: no such file", "name an .onnx file")
         self.summary: dict[str, Any] = _artifact.read_onnx(os.fspath(self.path), nodes)
-
-    @functools.cached_property
-    def limits(self) -> Limits | None:
-        """What the file is valid for; None in a file that does not say."""
-        text = self.note("limits")
-        return None if text is None else Limits(text)
-
-    @property
-    def ranges(self) -> dict[str, tuple[int, int | None]]:
-        """The sizes that each axis may take, by its name."""
-        return self.limits.ranges if self.limits else {}
 
     @property
     def guards(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from .. import _artifact
 from ..base.errors import problem
 from ..base.json_text import parse_json
 from .artifact import EMBEDDING, ENCODER, Artifact
-from .limits import Limits
+from .limits import WithLimits
 
 REQUIREMENT = "openvino>=2026.4"
 EXPORT_AGAIN = "export it again: modelport export openvino MODEL OUT"
@@ -32,6 +31,7 @@ NAMES = {
     "speech_encoder": "openvino_speech_encoder_model",
     "image_encoder": "openvino_image_encoder_model",
 }
+MODEL_FILE = f"{NAMES['model']}.xml"
 LANGUAGE = "openvino_language_model"  # the decoder beside an embedding
 _DTYPES = {
     "f64": "f64", "f32": "f32", "f16": "f16", "bf16": "bf16", "i64": "i64", "i32": "i32", "i16": "i16", "i8": "i8",
@@ -68,7 +68,7 @@ def find_parts(path: str | os.PathLike[str]) -> dict[str, Path]:
     return parts
 
 
-class IrFile:
+class IrFile(WithLimits):
     """One `.xml` file. It has what `Artifact` has of an `.onnx` file, as far as the two are alike."""
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -88,16 +88,6 @@ class IrFile:
         text = self.note("limits")
         found = {} if text is None else parse_json(text)
         return found if isinstance(found, dict) else {}
-
-    @functools.cached_property
-    def limits(self) -> Limits | None:
-        """What the file is valid for; None in a file that does not say."""
-        text = self.note("limits")
-        return None if text is None else Limits(text)
-
-    @property
-    def ranges(self) -> dict[str, tuple[int, int | None]]:
-        return self.limits.ranges if self.limits else {}
 
     @property
     def inputs(self) -> list[dict[str, Any]]:

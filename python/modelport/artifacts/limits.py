@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,6 +57,25 @@ class Limits:
             if not truth:
                 where = {key: check[key] for key in ("file", "line", "function", "module")}
                 raise problem("E0304", f"{check['what']}; these inputs are another case", _AGAIN, where=where)
+
+
+class WithLimits(ABC):
+    """A file that has its limits in a note."""
+
+    @abstractmethod
+    def note(self, key: str) -> str | None:
+        """A text that the exporter left, without the prefix of its key."""
+
+    @functools.cached_property
+    def limits(self) -> Limits | None:
+        """What the file is valid for; None in a file that does not say."""
+        text = self.note("limits")
+        return None if text is None else Limits(text)
+
+    @property
+    def ranges(self) -> dict[str, tuple[int, int | None]]:
+        """The sizes that each axis may take, by its name."""
+        return self.limits.ranges if self.limits else {}
 
 
 class CallLimits:

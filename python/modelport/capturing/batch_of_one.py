@@ -10,20 +10,20 @@ from typing import Any
 import torch
 
 from ..base.structure import Flat
-from .trial_inputs import with_further_row
+from .trial_inputs import inside, with_further_row
 
 
 def with_two_rows(flat: Flat) -> Flat | None:
     """The example with a second row, if all that may have a batch has one row. Lists of numbers have no batch."""
-    rows = [leaf for leaf in flat.leaves if isinstance(leaf, torch.Tensor) and _may_have_batch(leaf)]
-    if not rows or any(leaf.shape[0] != 1 for leaf in rows):
+    rows = [leaf.shape[0] for leaf in flat.leaves if _may_have_batch(leaf)]
+    if set(rows) != {1}:
         return None
-    leaves = [with_further_row(leaf) if any(leaf is row for row in rows) else leaf for leaf in flat.leaves]
+    leaves = [with_further_row(leaf) if _may_have_batch(leaf) else leaf for leaf in flat.leaves]
     return Flat(flat.names, leaves, flat.spec)
 
 
-def _may_have_batch(leaf: torch.Tensor) -> bool:
-    return leaf.dim() > 1 or (leaf.dim() == 1 and leaf.shape[0] == 1)
+def _may_have_batch(leaf: Any) -> bool:
+    return isinstance(leaf, torch.Tensor) and (leaf.dim() > 1 or list(leaf.shape) == [1])
 
 
 def serves_one_row(program: Any, flat: Flat) -> bool:
@@ -34,9 +34,5 @@ def serves_one_row(program: Any, flat: Flat) -> bool:
         for size, given in zip(symbolic, shape, strict=True):
             if size.isidentifier():
                 sizes.setdefault(size, given)
-    ranges = {dim["name"]: (dim["lo"], dim["hi"]) for dim in program.dims()}
-    inside = all(
-        low <= sizes.get(name, low) and (high is None or sizes.get(name, low) <= high)
-        for name, (low, high) in ranges.items()
-    )
-    return inside and program.input_sizes(sizes) == wanted and program.admits(sizes)
+    within = all(inside(sizes[dim["name"]], dim["lo"], dim["hi"]) for dim in program.dims() if dim["name"] in sizes)
+    return within and program.input_sizes(sizes) == wanted and program.admits(sizes)

@@ -16,7 +16,7 @@ from .captured import Attempt, Captured
 from .comparison import not_wrong, right_at, runs
 from .dynamic import Axes
 from .recording import Trial
-from .trial_inputs import Sizes, resized
+from .trial_inputs import Sizes, inside, resized
 
 _At = Callable[[Sizes], Flat]  # the example at other sizes
 _Resize = Callable[[Captured, Sizes], Flat]
@@ -120,7 +120,7 @@ def _nearby(program: Any, name: str, tried: int) -> list[int]:
     found = {at for at in (dim["lo"],) if program.admits(hints | {name: at})}
     for center in (dim["hint"], tried, 2 * dim["hint"]):
         near = [center + away for step in _AWAY for away in (step, -step)]
-        near = [at for at in near if _inside(at, dim["lo"], dim["hi"]) and program.admits(hints | {name: at})]
+        near = [at for at in near if inside(at, dim["lo"], dim["hi"]) and program.admits(hints | {name: at})]
         found.update(near[:2])
     return sorted(found - {dim["hint"], tried})
 
@@ -129,13 +129,9 @@ def _crossed(program: Any, name: str, sizes: list[int]) -> list[Sizes]:
     """Each size of one dimension with the others as in the example, and with all of them one larger."""
     dims = [dim for dim in program.dims() if not dim["from_data"] and dim["name"] != name]
     hints = {dim["name"]: dim["hint"] for dim in dims}
-    larger = {d["name"]: d["hint"] + 1 for d in dims if _inside(d["hint"] + 1, d["lo"], d["hi"])}
+    larger = {d["name"]: d["hint"] + 1 for d in dims if inside(d["hint"] + 1, d["lo"], d["hi"])}
     crossed = [{name: at} for at in sizes]
     return crossed + [larger | {name: at} for at in sizes if program.admits(hints | larger | {name: at})]
-
-
-def _inside(size: int, low: int, high: int | None) -> bool:
-    return low <= size and (high is None or size <= high)
 
 
 def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: Sizes, inputs_at: _Resize) -> Captured:
@@ -238,7 +234,7 @@ def _right_nearby(
     """At the sizes that are new; those of `known` are not in question."""
     old = {} if known is None else _ranges(known)
     around = [(name, near) for name, size in sizes.items() for near in _nearby(wider.program, name, size)]
-    around = [(name, near) for name, near in around if name not in old or not _inside(near, *old[name])]
+    around = [(name, near) for name, near in around if name not in old or not inside(near, *old[name])]
     return all(not_wrong(model, captured, at({name: near}), {name: near}) for name, near in around)
 
 

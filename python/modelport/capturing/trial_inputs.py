@@ -30,6 +30,10 @@ def with_further_row(tensor: torch.Tensor) -> torch.Tensor:
     return _at_size(tensor, 0, 2 * tensor.shape[0], list(range(1, tensor.dim())))
 
 
+def inside(size: int, low: int, high: int | None) -> bool:
+    return low <= size and (high is None or size <= high)
+
+
 def shuffled(inputs: Flat, seed: int) -> Flat:
     """The same elements in another order, for a run with other data: graphs that differ may agree for some data by
     chance. What means something by its order stays, as above."""

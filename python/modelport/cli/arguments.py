@@ -179,11 +179,7 @@ def _runs(
 
 
 def _export_onnx(command: argparse.ArgumentParser) -> None:
-    command.usage = "modelport export onnx MODEL OUT [options]"
-    command.add_argument(
-        "paths", nargs="+", metavar="MODEL OUT", help="checkpoint folder, or name on the hub; folder or .onnx file"
-    )
-    command.add_argument("-m", "--model", metavar="MODEL", help="the checkpoint folder, as in optimum-cli")
+    model_arguments.add_paths(command, "onnx", "folder or .onnx file")
     what = command.add_argument_group("what is exported")
     model_arguments.add(what, _positive)
     what.add_argument("--task", help="such as text-generation; chooses the class (default: the one in config.json)")
@@ -241,13 +237,10 @@ def _export_executorch(command: argparse.ArgumentParser) -> None:
 
 
 def _two_paths(args: argparse.Namespace) -> None:
-    paths = ([] if args.model is None else [args.model]) + args.paths
-    model_arguments.take_paths(args, paths, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
+    model_arguments.take_paths(args, "modelport export onnx MODEL OUT", "modelport export onnx -m MODEL OUT")
     args.from_optimize = quantization_arguments.read_optimize(args)
     quantization_arguments.read(args)
-    args.with_past = bool(args.task and args.task.endswith("-with-past"))  # as optimum calls models with a cache
-    if args.with_past:
-        args.task = args.task.removesuffix("-with-past")
+    model_arguments.take_task(args)
     if (args.client or args.with_past) and args.out.endswith(".onnx"):
         raise problem("E0105", "what generates is a folder, and OUT is a file", f"name a folder: {args.out[:-5]}")
 

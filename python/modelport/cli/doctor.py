@@ -62,8 +62,8 @@ def run(_args: argparse.Namespace, console: Console) -> bool:
     if not any(finding.fatal for finding in findings):
         findings += _loading()
     works = not any(finding.fatal for finding in findings)
-    findings += _extras() + _node() + _plain_imports()
     versions = _versions(built_for)
+    findings += _extras() + _node(versions["node"]) + _plain_imports()
     text = "\n".join([*_table(versions), "", *_told(findings), _verdict(works)])
     data = {"ok": works, "versions": versions, "findings": [dataclasses.asdict(finding) for finding in findings]}
     if console.quiet and not console.as_json:
@@ -193,12 +193,10 @@ def _install(extra: Extra) -> str:
     return f"pip install '{extra.requirement}'"
 
 
-def _node() -> list[Finding]:
-    node = shutil.which("node")
+def _node(found: str | None) -> list[Finding]:
     without = "transformers.js cannot be tried here, browsers are another matter"
-    if node is None:
+    if found is None:
         return [Finding(f"node is not installed: {without}", f"install Node.js {_NODE} or newer", fatal=False)]
-    found = _said([node, "--version"]).lstrip("v")
     if number(found) < (_NODE,):
         return [Finding(f"node {found} is too old: {without}", f"install Node.js {_NODE} or newer", fatal=False)]
     return []

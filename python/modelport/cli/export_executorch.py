@@ -25,10 +25,7 @@ MODEL_FILE = "model.pte"
 
 def prepare(args: Any) -> None:
     """What belongs together among the arguments."""
-    paths = ([] if args.model is None else [args.model]) + args.paths
-    if args.output_dir is not None:
-        paths.append(args.output_dir)
-    take_paths(args, paths, "modelport export executorch MODEL OUT")
+    take_paths(args, "modelport export executorch MODEL OUT")
     args.weights = "copy"
     if args.no_dynamic_axes and args.dims:
         what = "--disable_dynamic_shapes leaves no axis that --dims could bound"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..artifacts.ir import IrFile, find_parts
+from ..artifacts.ir import MODEL_FILE, IrFile, find_parts
 from ..artifacts.staging import Staging
 from ..quick_imports.command import import_quickly
 from .companions import copy_companions
@@ -20,7 +20,7 @@ from .outcome import Told, refuse_difference, tell
 
 def run(args: Any, console: Console) -> bool:
     folder = fetch_model(args, console)
-    staging = Staging(args.out, is_file=False, model="openvino_model.xml")
+    staging = Staging(args.out, is_file=False, model=MODEL_FILE)
     with warnings_as_notes(console), staging, interruptible(staging.discard):
         loading, config = _loading(args, console, folder)
         exported = _generating if wanted(args, loading) else _plain
@@ -38,10 +38,11 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
             import_quickly()
         from ..exporters.configs import OpenVINOConfig
         from ..runtimes.openvino import needs_openvino
+        from ..weights.checkpoint import written_dtype
         from .sentence_loading import loading_for
 
         needs_openvino()
-        if args.dtype is None and _half(folder) == "bfloat16":
+        if args.dtype is None and written_dtype(folder) == "bfloat16":
             args.dtype = "fp32"
             console.note("the model computes in fp32, with its weights in bf16; --dtype bf16 computes in bf16")
         if args.trust_remote_code:
@@ -51,20 +52,11 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         return loading_for(args, folder), config
 
 
-def _half(folder: Path) -> Any:
-    """The type that the checkpoint says it is in."""
-    from ..weights.adapter import base_of
-    from ..weights.checkpoint import read_config
-
-    written = read_config(base_of(folder))
-    return written.get("dtype") or written.get("torch_dtype")
-
-
 def _plain(args: Any, console: Console, loading: Any, config: Any, staging: Staging) -> tuple[Any, Any]:
     """A model of one file."""
     from ..exporters.onnx import DEFAULT_OPSET
     from ..exporters.onnx_program import OnnxProgram
-    from ..exporters.openvino import MODEL_FILE, OpenVINOProgram, onnx_config
+    from ..exporters.openvino import OpenVINOProgram, onnx_config
 
     with console.stage("capture"):
         captured = loading.capture()

@@ -49,7 +49,7 @@ def add_pt2(
 
 
 def two_paths(args: argparse.Namespace) -> None:
-    model_arguments.take_paths(args, args.paths, "modelport export pt2 MODEL OUT")
+    model_arguments.take_paths(args, "modelport export pt2 MODEL OUT")
     args.weights = "copy"
 
 

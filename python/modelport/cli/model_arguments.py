@@ -10,12 +10,27 @@ from ..base.errors import problem
 MODEL = "checkpoint folder, or name on the hub"
 
 
-def take_paths(args: Any, paths: list[str], *usages: str) -> None:
-    """MODEL and OUT of an export, however they were given."""
+def add_paths(command: Any, form: str, out: str) -> None:
+    command.usage = f"modelport export {form} MODEL OUT [options]"
+    command.add_argument("paths", nargs="+", metavar="MODEL OUT", help=f"{MODEL}; {out}")
+    command.add_argument("-m", "--model", metavar="MODEL", help="the checkpoint folder, as in optimum-cli")
+
+
+def take_paths(args: Any, *usages: str) -> None:
+    """MODEL and OUT of an export, however they were given: in their order, or by flags of optimum-cli."""
+    flags = [getattr(args, name, None) for name in ("model", "output_dir")]
+    paths = [path for path in (flags[0], *args.paths, flags[1]) if path is not None]
     if len(paths) != 2:
         what = "OUT is missing" if len(paths) < 2 else f"there are {len(paths)} paths, and MODEL and OUT are two"
         raise problem("E0306", what, *usages)
     args.model, args.out = paths
+
+
+def take_task(args: Any) -> None:
+    """Without what optimum says of models with a cache, which `with_past` has."""
+    args.with_past = bool(args.task and args.task.endswith("-with-past"))
+    if args.with_past:
+        args.task = args.task.removesuffix("-with-past")
 
 
 def add_revision(group: Any) -> None:

@@ -23,11 +23,7 @@ is still there."""
 
 
 def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolerance: Callable[[str], float]) -> None:
-    command.usage = "modelport export openvino MODEL OUT [options]"
-    command.add_argument(
-        "paths", nargs="+", metavar="MODEL OUT", help="checkpoint folder, or name on the hub; folder to write"
-    )
-    command.add_argument("-m", "--model", metavar="MODEL", help="the checkpoint folder, as in optimum-cli")
+    model_arguments.add_paths(command, "openvino", "folder to write")
     what = command.add_argument_group("what is exported")
     model_arguments.add(what, positive)
     what.add_argument("--task", help="such as text-generation; chooses the class (default: the one in config.json)")
@@ -47,13 +43,10 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
 
 
 def prepare(args: argparse.Namespace) -> None:
-    paths = ([] if args.model is None else [args.model]) + args.paths
     usages = ("modelport export openvino MODEL OUT", "modelport export openvino -m MODEL OUT")
-    model_arguments.take_paths(args, paths, *usages)
+    model_arguments.take_paths(args, *usages)
     if args.out.endswith(".xml"):
         raise problem("E0105", "OUT is a folder, and this is the name of a file", f"name a folder: {args.out[:-4]}")
-    args.with_past = bool(args.task and args.task.endswith("-with-past"))
-    if args.with_past:
-        args.task = args.task.removesuffix("-with-past")
+    model_arguments.take_task(args)
     # As the code that it has in common with export onnx asks.
     args.weights, args.external_data, args.client = "copy", True, None

@@ -7,8 +7,6 @@ import sys
 import time
 from typing import Any
 
-from ..artifacts.ir import find_parts
-from ..artifacts.pte import find_program
 from ..artifacts.variants import ending_of
 from ..base.errors import problem
 from ..base.printable import printable
@@ -28,7 +26,6 @@ def run(args: Any, console: Console) -> bool:
     run_inputs.refuse_both(args)
     # What can be wrong is found in the order of what it takes to find it: the files, the prompt, the model.
     args.folder = exported_folder(args.folder, ending=ending_of(args.dtype))
-    program = find_program(args.folder)
     folder = open_any(args.folder, args.dtype)
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
@@ -59,7 +56,7 @@ def run(args: Any, console: Console) -> bool:
         _refuse_if_it_reads_something_else(cls, inputs)
         settings = _settings(args, console, read_config(folder, cls), inputs, room_in(folder))
         with console.stage("load"):
-            of_onnx = program is None and not find_parts(args.folder)
+            of_onnx = all(file.suffix == ".onnx" for file in folder.files.values())
             model = open_model(folder, threads=args.threads, **(_ONE_SHOT if of_onnx else {}))
         _tell(console, _generated(args, console, model, reader, inputs, settings))
     return True

@@ -41,8 +41,12 @@ class ExecutorchExporter(HfExporter):
             tools_for(str(config.backend))
         dtype = float_dtype(config.dtype)
         # A program for a device sets aside memory for the largest batch, so that an example of one row means one row.
-        options = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "grow_batch": False}
-        options["dtype"] = dtype
+        options = {
+            "dynamic": config.dynamic,
+            "dynamic_shapes": config.dynamic_shapes,
+            "grow_batch": False,
+            "dtype": dtype,
+        }
         if isinstance(model, str | os.PathLike):
             inputs = sample_inputs if dtype is None else in_dtype(sample_inputs, dtype)
             captured = capture(model, inputs, **options)

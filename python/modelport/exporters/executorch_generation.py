@@ -38,7 +38,7 @@ from ..lazy.checkpoint_weights import CheckpointWeights
 from ..lazy.folder import open_model
 from ..models.locks import only_user
 from ..weights import lazy_weights
-from ..weights.checkpoint import read_config
+from ..weights.checkpoint import written_dtype
 from .configs import ExecutorchConfig
 from .executorch import ExecutorchProgram
 from .executorch_bounds import longest_sequence
@@ -83,8 +83,7 @@ def own_dtype(model: Any) -> Any:
     """The type that a model, or the one in a folder, has or would be loaded in; None where nobody says."""
     if not isinstance(model, str | os.PathLike):
         return getattr(model, "dtype", None)
-    written = read_config(Path(model))
-    return written.get("dtype") or written.get("torch_dtype")
+    return written_dtype(Path(model))
 
 
 def _of_one_text(inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from ..artifacts.ir import NAMES, names_of
+from ..artifacts.ir import MODEL_FILE, names_of
 from ..artifacts.limits import Limits
 from ..artifacts.staging import Staging
 from ..base.errors import problem
@@ -24,8 +24,6 @@ from .base import HfExporter
 from .configs import OnnxConfig, OpenVINOConfig
 from .onnx import OnnxExporter
 from .onnx_program import OnnxProgram
-
-MODEL_FILE = f"{NAMES['model']}.xml"
 
 
 class OpenVINOExporter(HfExporter):

@@ -192,6 +192,12 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise problem("E0103", f"{folder}: no config.json here", way_out) from None
 
 
+def written_dtype(folder: Path) -> str | None:
+    """The type that config.json says the model is in."""
+    written = read_config(folder)
+    return written.get("dtype") or written.get("torch_dtype")
+
+
 def find_class(folder: Path, written: dict[str, Any], model_class: Any) -> Any:
     """The class that the caller names, or the one that wrote the checkpoint."""
     import transformers
