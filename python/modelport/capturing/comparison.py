@@ -26,7 +26,10 @@ _ROUND = 64  # a number with fewer digits than one over this may be the same by 
 _TIMES = 3  # that a difference has to be seen
 
 
-_ORDERS = 2  # of the data that are tried at a size, besides the example's
+_ORDERS = (2, 16)  # of the data that are tried at a size, besides the example's: for large graphs, for small ones
+
+
+_NODES_RUN = 800  # by these orders together: a run of a small graph costs little, and says little
 
 
 def right_at(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with_counters: bool = False) -> bool:
@@ -39,7 +42,8 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with
 def not_wrong(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with_counters: bool = False) -> bool:
     """With the example's data in another order: graphs that differ may agree for one order by chance. Where the model
     does not take it, or the graph is not for such data, the example's own."""
-    for seed in range(_ORDERS):
+    few, many = _ORDERS
+    for seed in range(max(few, min(many, _NODES_RUN // max(1, captured.program.node_count())))):
         order = shuffled(inputs, seed)
         if _comparison(model, captured, order, sizes, doubtful=None, with_counters=with_counters) is False:
             return False

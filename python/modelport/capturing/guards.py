@@ -101,7 +101,7 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
         if not program.widen(other.program, [], captured.program):
             continue
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
-        further = [resized(captured, sizes) for sizes in _crossed(program, name, _nearby(program, name, size))]
+        further = [resized(captured, at) for at in _crossed(program, name, [size, *_nearby(program, name, size)])]
         if right_at(model, freed, inputs, {}, with_counters=True) and all(
             not_wrong(model, freed, at, {}, with_counters=True) for at in further
         ):
@@ -126,12 +126,17 @@ def _nearby(program: Any, name: str, tried: int) -> list[int]:
 
 
 def _crossed(program: Any, name: str, sizes: list[int]) -> list[Sizes]:
-    """Each size of one dimension with the others as in the example, and with all of them one larger."""
+    """Each size of one dimension with the others as in the example, with all of them one larger, and with all of them
+    far from each other: graphs that differ by another dimension may agree at the example's sizes by chance."""
     dims = [dim for dim in program.dims() if not dim["from_data"] and dim["name"] != name]
     hints = {dim["name"]: dim["hint"] for dim in dims}
-    larger = {d["name"]: d["hint"] + 1 for d in dims if inside(d["hint"] + 1, d["lo"], d["hi"])}
+    larger = {dim["name"]: dim["hint"] + 1 for dim in dims}
+    apart = {dim["name"]: 2 * dim["hint"] + 1 + turn for turn, dim in enumerate(dims)}
     crossed = [{name: at} for at in sizes]
-    return crossed + [larger | {name: at} for at in sizes if program.admits(hints | larger | {name: at})]
+    for others in (larger, apart):
+        within = {d["name"]: others[d["name"]] for d in dims if inside(others[d["name"]], d["lo"], d["hi"])}
+        crossed += [within | {name: at} for at in sizes if within and program.admits(hints | within | {name: at})]
+    return crossed
 
 
 def _tested_on_one_side(model: Any, captured: Captured, axes: Axes, narrowed: Sizes, inputs_at: _Resize) -> Captured:
@@ -233,9 +238,13 @@ def _right_nearby(
 ) -> bool:
     """At the sizes that are new; those of `known` are not in question."""
     old = {} if known is None else _ranges(known)
-    around = [(name, near) for name, size in sizes.items() for near in _nearby(wider.program, name, size)]
-    around = [(name, near) for name, near in around if name not in old or not inside(near, *old[name])]
-    return all(not_wrong(model, captured, at({name: near}), {name: near}) for name, near in around)
+    for name, size in sizes.items():
+        around = [size, *_nearby(wider.program, name, size)]
+        new = [near for near in around if name not in old or not inside(near, *old[name])]
+        for tried in _crossed(wider.program, name, new):
+            if not not_wrong(model, captured, at(tried), tried):
+                return False
+    return True
 
 
 def _copy_of(captured: Captured) -> Captured:

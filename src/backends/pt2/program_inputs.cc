@@ -120,8 +120,8 @@ void ProgramWriter::add_constant(const signature::Leaf& leaf) {
                           text_.names().fresh(leaf.name), value));
 }
 
-/// What torch's own test of inputs leaves out: sizes that depend on several symbols, and a least
-/// size of two.
+/// What torch's own test of inputs leaves out: sizes that are computed from symbols, a least size
+/// of two, and a range where it settled for a size of one.
 void ProgramWriter::add_input_checks() {
   for (const ir::ValueId id : graph_.inputs) {
     const ir::Value& input = graph_.value(id);
@@ -134,13 +134,19 @@ void ProgramWriter::add_input_checks() {
           fmt::format("Guard failed: {}.shape[{}] == {}", input.name, axis, shape::print(size)));
     }
   }
-  // torch takes a range from 1 or 2 on for one that has no lower end, and tests neither.
   for (const auto& [name, symbol] : symbols_.all()) {
     const SymExpr tree = symbol_expr(name, symbol.kind);
-    const std::int64_t least = symbol.range.lo;
-    if (symbol.from_data || least < 1 || least > 2 || !numbers_.knows(tree)) continue;
-    numbers_.require(make_expr(SymOp::ge, {tree, integer_expr(least)}),
-                     fmt::format("Guard failed: {} >= {}", name, least));
+    if (symbol.from_data || !numbers_.knows(tree)) continue;
+    const auto [least, most] = symbol.range;
+    // torch takes a range from 1 or 2 on for one that has no lower end, and tests neither.
+    if (least >= 1 && least <= 2) {
+      numbers_.require(make_expr(SymOp::ge, {tree, integer_expr(least)}),
+                       fmt::format("Guard failed: {} >= {}", name, least));
+    }
+    if (symbols_.hint_of(name) < 2 && most < shape::Range::kUnbounded) {
+      numbers_.require(make_expr(SymOp::le, {tree, integer_expr(most)}),
+                       fmt::format("Guard failed: {} <= {}", name, most));
+    }
   }
 }
 

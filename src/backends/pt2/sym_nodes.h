@@ -41,7 +41,7 @@ class SymNodes {
   SymOperand read_size(const std::string& tensor, std::int64_t axis, const SymExpr& value);
   /// Stops the program with the message where the condition does not hold.
   void require(const SymExpr& condition, const std::string& message);
-  /// The same for a size that is an expression of several symbols; torch itself tests the others.
+  /// The same for a size that is computed from symbols; torch itself tests the others.
   void require_size(const std::string& tensor, std::int64_t axis, const shape::Int& size,
                     const std::string& message);
 

@@ -70,7 +70,9 @@ void Symbols::choose_hints(const ir::Graph& graph) {
     for (const shape::Dim& dim : graph.dims) {
       offset += step;
       const bool moves = !dim.from_data && dim.hint <= dim.range.hi - offset;
-      hints_.ints[dim.name] = moves ? dim.hint + offset : dim.hint;
+      const std::int64_t near =
+          step == 0 ? dim.hint : std::max(dim.hint, std::min<std::int64_t>(2, dim.range.hi));
+      hints_.ints[dim.name] = moves ? dim.hint + offset : near;
     }
     if (std::ranges::all_of(graph.guards, [&](const auto& guard) { return holds(guard, hints_); }))
       return;
@@ -82,6 +84,11 @@ const TorchSymbol& Symbols::at(std::string_view name) const {
   if (found == index_.end())
     throw InternalError(fmt::format("symbol {} is not declared in the graph", name));
   return symbols_[found->second].second;
+}
+
+std::int64_t Symbols::hint_of(const std::string& name) const {
+  const auto found = hints_.ints.find(name);
+  return found == hints_.ints.end() ? 0 : found->second;
 }
 
 /// In the expression that it first occurs in with its properties; from then on torch's reader knows

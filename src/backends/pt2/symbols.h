@@ -27,6 +27,8 @@ class Symbols {
 
   const SymKinds& kinds() const { return kinds_; }
   const TorchSymbol& at(std::string_view name) const;
+  /// The size of the example that torch is told of; 0 for what the data decides.
+  std::int64_t hint_of(const std::string& name) const;
   /// Whether anything written so far mentions the symbol.
   bool occurs(const std::string& name) const { return introduced_.contains(name); }
   /// {name in the graph, symbol}, in the order of the graph's dims, then of the nodes.
