@@ -1,7 +1,7 @@
 # Most of a small file's compilation is its headers and the templates in them, so files are compiled several at a time.
 # Files that give one name to two private things, which one compilation would confuse, go into different batches.
 
-set(MODELPORT_BATCH_SIZE 8)
+set(MODELPORT_BATCH_SIZE 16)
 
 # modelport_batches(<target> <sources...>): the sources, or some of them, of the target.
 function(modelport_batches target)

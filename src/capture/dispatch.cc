@@ -43,6 +43,10 @@ void on_operator(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
     return;
   }
   const OpFacts& facts = facts_of(op);
+  for (const std::size_t index : facts.written) {
+    if (operands[index].isTensor() && operands[index].toTensor().defined())
+      session->promote_if_viewed(operands[index].toTensor());
+  }
   const bool makes_noise = facts.random && facts.handling == Handling::record;
   if (!concerns_graph(*session, operands) && !makes_noise)
     return run_plain(*session, op, facts, stack);

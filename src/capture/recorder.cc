@@ -266,7 +266,8 @@ at::Tensor Recorder::wrap_result(const std::vector<ir::NamedArg>& args,
   const std::vector<ir::ValueId> values = session_.graph().node(node).results;
   const auto viewed = viewed_operand(real, result);
   if (!viewed || result.is_conj()) return wrap_own(result, values[index]);
-  const std::optional<Trace> from = session_.trace_of(tensor_operand(*viewed));
+  std::optional<Trace> from = session_.trace_of(tensor_operand(*viewed));
+  if (!from) from = session_.trace_of_plain(tensor_operand(*viewed));
   if (!from) return session_.wrap(result, values[index]);
   auto step = std::make_shared<ViewStep>();
   step->before = from->view;

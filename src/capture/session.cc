@@ -303,12 +303,13 @@ std::optional<Trace> Session::strided_view(const Owner& owner, const at::Tensor&
 std::optional<Trace> Session::trace_of(const at::Tensor& tensor) {
   if (!tensor.defined()) return std::nullopt;
   if (TracedTensor* traced = as_traced(tensor)) return traced->trace();
-  Owner* owner = owner_of(tensor);
-  if (owner == nullptr) return std::nullopt;
-  if (same_geometry(owner->tensor, tensor)) {
-    return Trace{owner->memory, nullptr, owner->memory->version, owner->memory->base};
-  }
-  return strided_view(*owner, tensor);
+  const Owner* owner = owner_of(tensor);
+  return owner == nullptr ? std::nullopt : trace_in(*owner, tensor);
+}
+
+std::optional<Trace> Session::trace_in(const Owner& owner, const at::Tensor& plain) {
+  if (!same_geometry(owner.tensor, plain)) return strided_view(owner, plain);
+  return Trace{owner.memory, nullptr, owner.memory->version, owner.memory->base};
 }
 
 ir::ValueId Session::value_of(const at::Tensor& tensor) {

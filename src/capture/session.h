@@ -89,6 +89,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void before_write(const at::Tensor& real);
   /// Plain memory that is about to get traced contents: from here on it is a value of the graph.
   void promote(const at::Tensor& plain);
+  /// For a view that the graph has of plain memory: it stays plain until somebody writes to it.
+  std::optional<Trace> trace_of_plain(const at::Tensor& plain);
+  /// Makes plain memory that the graph has views of a value of the graph; whether it did.
+  bool promote_if_viewed(const at::Tensor& plain);
   /// The contents of `tensor` become `value`: the memory's base is rebuilt through the chain of
   /// views.
   void write(const at::Tensor& tensor, ir::ValueId value);
@@ -116,6 +120,8 @@ class Session : public std::enable_shared_from_this<Session> {
     std::size_t slot;  // in weight_tensors_
   };
   Owner* owner_of(const at::Tensor& plain);
+  std::optional<Trace> trace_in(const Owner& owner, const at::Tensor& plain);
+  Owner owner_of_plain(const at::Tensor& plain);
   /// Whether a tensor shares memory with another is part of what the program is valid for once a
   /// write made a difference of it.
   void ask_what_is_shared(const Trace& trace);
@@ -139,6 +145,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<const c10::TensorImpl*, std::size_t> owners_by_tensor_;
   std::unordered_map<const c10::StorageImpl*, std::vector<std::size_t>> owners_by_storage_;
   std::vector<Owner> owners_;
+  std::unordered_map<const c10::StorageImpl*, Owner> viewed_;  // plain memory behind views
   std::vector<std::pair<ir::ValueId, at::Tensor>> weight_tensors_;
   std::unordered_map<const c10::StorageImpl*, std::vector<KeptConstant>> constants_;
   std::unordered_map<const c10::StorageImpl*, at::Tensor> protected_;  // memory of the caller

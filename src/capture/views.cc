@@ -191,6 +191,11 @@ void Session::write(const at::Tensor& tensor, ir::ValueId value) {
   std::optional<Trace> found = trace_of(tensor);
   if (!found) throw InternalError("a write to a tensor that the graph does not know");
   Trace trace = *found;
+  for (const auto& [storage, owner] : viewed_) {
+    if (owner.memory != trace.memory) continue;
+    promote_if_viewed(owner.tensor);
+    break;
+  }
   const std::vector<const ViewStep*> steps = steps_from_base(trace.view);
   std::vector<ir::ValueId> parents{trace.memory->base};
   for (std::size_t i = 0; i + 1 < steps.size(); ++i)
@@ -212,7 +217,7 @@ void Session::write(const at::Tensor& tensor, ir::ValueId value) {
   }
 }
 
-void Session::promote(const at::Tensor& plain) {
+Session::Owner Session::owner_of_plain(const at::Tensor& plain) {
   // The whole memory becomes a value, so that other tensors which look at it see the write.
   const at::Tensor base =
       plain.is_contiguous() && plain.storage_offset() == 0 &&
@@ -221,9 +226,30 @@ void Session::promote(const at::Tensor& plain) {
           ? plain
           : plain.as_strided(
                 {static_cast<std::int64_t>(plain.storage().nbytes() / plain.itemsize())}, {1}, 0);
-  const ir::ValueId value = constant_for(base);
+  return {base, std::make_shared<Memory>(Memory{.base = constant_for(base)}), std::nullopt, {}};
+}
+
+void Session::promote(const at::Tensor& plain) {
+  if (promote_if_viewed(plain)) return;
   owners_by_storage_[plain.storage().unsafeGetStorageImpl()].push_back(owners_.size());
-  owners_.push_back({base, std::make_shared<Memory>(Memory{.base = value}), std::nullopt, {}});
+  owners_.push_back(owner_of_plain(plain));
+}
+
+bool Session::promote_if_viewed(const at::Tensor& plain) {
+  if (!plain.has_storage()) return false;
+  auto found = viewed_.extract(plain.storage().unsafeGetStorageImpl());
+  if (found.empty()) return false;
+  owners_by_storage_[found.key()].push_back(owners_.size());
+  owners_.push_back(std::move(found.mapped()));
+  return true;
+}
+
+std::optional<Trace> Session::trace_of_plain(const at::Tensor& plain) {
+  if (!plain.has_storage() || plain.is_meta()) return std::nullopt;
+  const c10::StorageImpl* storage = plain.storage().unsafeGetStorageImpl();
+  auto found = viewed_.find(storage);
+  if (found == viewed_.end()) found = viewed_.emplace(storage, owner_of_plain(plain)).first;
+  return trace_in(found->second, plain);
 }
 
 }  // namespace modelport::capture

@@ -314,6 +314,44 @@ def test_one_more_turn_of_a_loop_is_seen_though_it_changes_little(last: float) -
     assert not right_or_refused(largest_of_every_other, captured, x)
 
 
+# --- writes to plain memory -----------------------------------------------------------------------------------------
+
+
+def first_half_of_a_table(x: torch.Tensor) -> torch.Tensor:
+    table = torch.zeros(4)
+    table[: len(x) // 2] = 5
+    return table
+
+
+def part_of_a_part(x: torch.Tensor) -> torch.Tensor:
+    table = torch.zeros(9)
+    middle = table[2:6]
+    middle[: len(x) // 2].fill_(5)
+    return torch.cat([table, middle])
+
+
+def written_behind_a_view(x: torch.Tensor) -> torch.Tensor:
+    table = torch.zeros(6)
+    first = table[: len(x)]
+    table[0] = 5
+    return torch.cat([first, table])
+
+
+def two_views_of_a_table(x: torch.Tensor) -> torch.Tensor:
+    table = torch.arange(8.0)
+    first, last = table[: len(x)], table[len(x) // 2 :]
+    last[:1] = 100
+    total = table.sum()
+    first += 1
+    return torch.cat([first, last, table, total[None]])
+
+
+@pytest.mark.parametrize("model", [first_half_of_a_table, part_of_a_part, written_behind_a_view, two_views_of_a_table])
+def test_a_write_through_a_view_of_symbolic_size_is_seen_in_memory_that_was_plain(model: Any) -> None:
+    captured = modelport.capture(model, (torch.ones(3),), dynamic=True)
+    assert all(right_or_refused(model, captured, torch.ones(size)) for size in range(1, 6))
+
+
 # --- what a model keeps from call to call ---------------------------------------------------------------------------
 
 
