@@ -111,11 +111,18 @@ def test_bounds_that_make_no_sense_are_refused(scorer: Any, dims: Any, said: str
     assert caught.value.code == "E0303"
 
 
-def test_bounds_that_nobody_asked_for_fall_until_the_memory_set_aside_is_small() -> None:
-    class Pairs(torch.nn.Module):
-        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
-            return (input_ids[:, :, None] * input_ids[:, None, :]).relu()
+class Pairs(torch.nn.Module):
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        return (input_ids[:, :, None] * input_ids[:, None, :]).relu()
 
+
+def test_memory_that_no_machine_has_is_refused_before_a_file_is_written() -> None:
+    with pytest.raises(modelport.ExportError, match=r"would set aside [\d,]+ GiB .* seq up to 300000") as caught:
+        exported(Pairs().eval(), {"input_ids": torch.ones(2, 5)}, dynamic=True, dims={"seq": (1, 300_000)})
+    assert caught.value.code == "E0303" and "--dims AXIS=1:N" in str(caught.value)
+
+
+def test_bounds_that_nobody_asked_for_fall_until_the_memory_set_aside_is_small() -> None:
     inputs = {"input_ids": torch.ones(2, 5000)}
     program = exported(Pairs().eval(), inputs, dynamic=True)
     assert program.write_to_file(io.BytesIO()) is None

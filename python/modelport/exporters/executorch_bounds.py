@@ -13,6 +13,8 @@ from .onnx_names import AXES, axis_names
 _SEQUENCE = 2048
 # What a program may set aside where nobody asked for more. The runtime takes all of it when it loads the file.
 _ARENA_BYTES = 512 << 20
+# What no program may set aside: nothing that runs it could load it.
+_LARGEST_ARENA_BYTES = 64 << 30
 _POSITIONS = ("max_position_embeddings", "n_positions", "max_target_positions")
 _OURS = {theirs: ours for ours, theirs in AXES.items()}
 
@@ -79,7 +81,20 @@ def within_memory(bounds: list[Bound], arena_of: Callable[[dict[str, int]], int]
         at = room.index(max(room))  # the axis that has the most room over its example gives way
         why = f"more would set aside over {_ARENA_BYTES >> 20} MiB"
         bounds[at] = bounds[at]._replace(high=max(bounds[at].high // 2, bounds[at].least_high), why=why)
+    _check_loadable(bounds, arena_of({bound.axis: bound.high for bound in bounds}))
     return bounds
+
+
+def _check_loadable(bounds: list[Bound], bytes_set_aside: int) -> None:
+    if bytes_set_aside <= _LARGEST_ARENA_BYTES:
+        return
+    sizes = ", ".join(f"{bound.axis} up to {bound.high}" for bound in bounds)
+    raise problem(
+        "E0303",
+        f"the program would set aside {bytes_set_aside >> 30:,} GiB when it is loaded, for {sizes}",
+        "give dynamic axes smaller bounds: dims={...}, or --dims AXIS=1:N",
+        "export it for the sizes of the example alone: dynamic=False, or --disable_dynamic_shapes",
+    )
 
 
 def _fits(sizes: dict[str, int], arena_of: Callable[[dict[str, int]], int]) -> bool:
