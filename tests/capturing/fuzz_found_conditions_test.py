@@ -7,22 +7,9 @@ from typing import Any
 
 import pytest
 import torch
+from right_or_refused import right_or_refused
 
 import modelport
-
-
-def right_or_refused(model: Any, captured: Any, *inputs: torch.Tensor) -> bool:
-    """Whether the program gave the model's values; it may refuse with E0304 instead."""
-    try:
-        got = captured.run(*inputs)
-    except modelport.ExportError as error:
-        assert error.code == "E0304"
-        return False
-    want = model(*inputs)
-    assert got.shape == want.shape
-    assert torch.allclose(got, want)
-    return True
-
 
 # --- conditions on data ---------------------------------------------------------------------------------------------
 
@@ -278,40 +265,6 @@ def test_what_is_shared_is_no_condition_where_nobody_sees_the_write(size: tuple[
     captured = modelport.capture(rows_in_place, (torch.randn(3, 6),), dynamic=True)
     x = torch.randn(size)
     assert torch.equal(captured.run(x.clone()), rows_in_place(x.clone()))
-
-
-# --- graphs that agree by chance ------------------------------------------------------------------------------------
-
-
-def divided_by_rows_or_by_columns(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Both thirds are 2 for 4 rows and 7 columns."""
-    columns = y.shape[1] if (x.shape[1] - 2) // 3 >= 0 else len(x) + 1
-    return y - round(columns / 3)
-
-
-@pytest.mark.parametrize("sizes", [(3, 1, 8), (4, 1, 7), (4, 2, 9), (6, 5, 2)])
-def test_graphs_that_differ_by_another_axis_are_told_apart(sizes: tuple[int, int, int]) -> None:
-    axes = {"x": {0: "rows", 1: "asked"}, "y": {0: "rows", 1: "columns"}}
-    example = (torch.randn(4, 5), torch.randn(4, 7))
-    captured = modelport.capture(divided_by_rows_or_by_columns, example, dynamic_shapes=axes)
-    rows, asked, columns = sizes
-    x, y = torch.randn(rows, asked), torch.randn(rows, columns)
-    assert right_or_refused(divided_by_rows_or_by_columns, captured, x, y) == (asked > 1)
-
-
-def largest_of_every_other(x: torch.Tensor) -> torch.Tensor:
-    items = x[::2]
-    most = items[0]
-    for i in range(1, items.shape[0]):
-        most = torch.maximum(most, items[i])
-    return most
-
-
-@pytest.mark.parametrize("last", [3.0, -3.0])
-def test_one_more_turn_of_a_loop_is_seen_though_it_changes_little(last: float) -> None:
-    captured = modelport.capture(largest_of_every_other, (torch.tensor([-1.0, 2, 0, 1, 2]),), dynamic=True)
-    x = torch.tensor([0.0, 1, 2, 1, 0, 1, last])
-    assert not right_or_refused(largest_of_every_other, captured, x)
 
 
 # --- writes to plain memory -----------------------------------------------------------------------------------------

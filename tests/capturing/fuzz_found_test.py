@@ -168,6 +168,17 @@ def test_no_rows_times_a_vector_are_no_numbers(tmp_path: Path) -> None:
         same_everywhere(some_rows_times_a_vector, captured, inputs, tmp_path)
 
 
+def products_of_what_is_left(x: torch.Tensor) -> torch.Tensor:
+    part = x[:, :, x.shape[2] % 5 : x.shape[2] - x.shape[2] % 2]
+    return torch.einsum("bij,bkj->bik", part, part) + part @ part.mT + (part[0, 0] @ part[1, 0])
+
+
+@pytest.mark.parametrize("width", [3, 5, 12])
+def test_products_over_an_axis_that_may_be_empty_are_zero_where_it_is(width: int, tmp_path: Path) -> None:
+    captured = modelport.capture(products_of_what_is_left, (torch.randn(2, 4, 12),), dynamic=True)
+    same_everywhere(products_of_what_is_left, captured, {"x": torch.randn(2, 4, width)}, tmp_path)
+
+
 def test_integers_divided_by_the_number_zero_are_refused_by_onnx() -> None:
     captured = modelport.capture(lambda x: x[:0].long() % 0, (torch.ones(4),))
     with pytest.raises(modelport.ExportError, match="integers are divided by the number zero"):

@@ -23,19 +23,23 @@ _Resize = Callable[[Captured, Sizes], Flat]
 
 _LARGER = 16  # times the example: a model at sizes far above it would take long
 _STEPS = 6  # bounds in a row that are tried on each side; the next one stays
-_AWAY = (1, 2, 4, 8, 16)  # from a size that was tried, where its neighbours are looked for
+_AWAY = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16)  # from a size, where its neighbours are looked for
+_NEIGHBOURS = 4  # of a size: conditions on remainders are met and broken among them
 _TRIED_BY_VALUE = 4  # conditions that followed from others, with a run of the model for each
 _CONDITIONS = 3  # sizes at most that are tried for them: each costs a capture and some runs of the model
 
 
 def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
     attempts = list(captured.attempts)
+    seen: dict[str, set[int]] = {}  # sizes by dimension at which the model was captured
     for below in (True, False):
         real: set[str] = set()  # dimensions whose nearest bound makes a difference
         for _ in range(_STEPS):
             narrowed = {name: size for name, size in _narrowed(captured, below).items() if name not in real}
             if not narrowed:
                 break
+            for name, size in narrowed.items():
+                seen.setdefault(name, set()).add(size)
             before = _ranges(captured)
             captured = _tested_on_one_side(model, captured, axes, narrowed, resized)
             stays = {name for name in narrowed if _ranges(captured).get(name) == before.get(name)}
@@ -51,7 +55,7 @@ def tested(model: Any, captured: Captured, axes: Axes) -> Captured:
         if against is None:
             break
         tried.add(against)
-        freed = _freed(model, captured, axes, *against)
+        freed = _freed(model, captured, axes, *against, seen.get(against[0], set()))
         attempts.append(_note(dict([against]), freed is captured))
         captured = freed
     _close(model, captured)
@@ -86,9 +90,10 @@ def _ranges(captured: Captured) -> dict[str, tuple[int, int | None]]:
     return {dim["name"]: (dim["lo"], dim["hi"]) for dim in captured.program.dims()}
 
 
-def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> Captured:
+def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int, seen: set[int]) -> Captured:
     """Without a condition that narrows no range (`seq % 16 == 0`, and a branch without padding), if one graph is right
-    where it holds and where it does not."""
+    where it holds and where it does not. The model may ask for it at some sizes only, such as those near one of
+    `seen`."""
     other = _capture_of(model, resized(captured, {name: size}), axes, Trial.KEPT)
     if other is None or _pinned(other, {name: size}) or not captured.program.data_decide_alike(other.program):
         return captured
@@ -101,7 +106,8 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
         if not program.widen(other.program, [], captured.program):
             continue
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
-        further = [resized(captured, at) for at in _crossed(program, name, [size, *_nearby(program, name, size)])]
+        around = [size, *_nearby(program, name, size, *seen)]
+        further = [resized(captured, at) for at in _crossed(program, name, around)]
         if right_at(model, freed, inputs, {}, with_counters=True) and all(
             not_wrong(model, freed, at, {}, with_counters=True) for at in further
         ):
@@ -109,20 +115,20 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int) -> 
     return captured
 
 
-def _nearby(program: Any, name: str, tried: int) -> list[int]:
-    """Sizes around the example and around one that was tried, odd and even, as far as the program is for them: graphs
-    that differ may agree at one size by chance."""
+def _nearby(program: Any, name: str, *tried: int) -> list[int]:
+    """Sizes around the example and around those that were tried, as far as the program is for them: graphs that differ
+    may agree at one size by chance."""
     dim = next((dim for dim in program.dims() if dim["name"] == name), None)
     if dim is None:
         return []
     hints = {dim["name"]: dim["hint"] for dim in program.dims()}
     # The smallest size is where slices become empty and broadcasting begins.
     found = {at for at in (dim["lo"],) if program.admits(hints | {name: at})}
-    for center in (dim["hint"], tried, 2 * dim["hint"]):
-        near = [center + away for step in _AWAY for away in (step, -step)]
+    for center in (dim["hint"], *tried, 2 * dim["hint"]):
+        near = [center + away for away in _AWAY]
         near = [at for at in near if inside(at, dim["lo"], dim["hi"]) and program.admits(hints | {name: at})]
-        found.update(near[:2])
-    return sorted(found - {dim["hint"], tried})
+        found.update(near[:_NEIGHBOURS])
+    return sorted(found - {dim["hint"], tried[0]})
 
 
 def _crossed(program: Any, name: str, sizes: list[int]) -> list[Sizes]:
