@@ -25,17 +25,17 @@ set_target_properties(_modelport PROPERTIES
 install(TARGETS _modelport LIBRARY DESTINATION modelport COMPONENT python)
 
 # modelport._artifact looks into artifacts without torch: it takes pybind11's headers from there and links none of it.
-Python_add_library(_artifact MODULE WITH_SOABI
-  "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/checkpoint.cc"
-  "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/folders.cc"
-  "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/limits.cc"
-  "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/module.cc"
+file(GLOB artifact_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/*.cc")
+if(NOT MODELPORT_WITH_EXECUTORCH)
+  list(FILTER artifact_sources EXCLUDE REGEX "/executorch\\.cc$")
+endif()
+Python_add_library(_artifact MODULE WITH_SOABI ${artifact_sources}
   "${PROJECT_SOURCE_DIR}/python/modelport/binding/errors.cc")
 if(MODELPORT_WITH_EXECUTORCH)
-  target_sources(_artifact PRIVATE "${PROJECT_SOURCE_DIR}/python/modelport/binding/artifact/executorch.cc")
   target_link_libraries(_artifact PRIVATE modelport_backends_executorch)
   target_compile_definitions(_artifact PRIVATE MODELPORT_WITH_EXECUTORCH)
 endif()
+modelport_batches(_artifact ${artifact_sources})
 target_link_libraries(_artifact PRIVATE modelport_driver modelport_flags Python::Module)
 target_include_directories(_artifact PRIVATE "${PROJECT_SOURCE_DIR}/python/modelport")
 target_include_directories(_artifact SYSTEM PRIVATE "${MODELPORT_TORCH_DIR}/include")
