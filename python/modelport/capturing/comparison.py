@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from ..values.tolerance import same_values
 from .captured import Captured
 from .trial_inputs import Sizes, shuffled
 
+Place = tuple[Callable[[], Flat], Sizes]  # the inputs of a trial, and room for their sizes
 _LOOKED_AT = 4096  # elements of an output, to find them
 
 
@@ -26,10 +28,13 @@ _ROUND = 64  # a number with fewer digits than one over this may be the same by 
 _TIMES = 3  # that a difference has to be seen
 
 
-_ORDERS = (2, 16)  # of the data that are tried at a size, besides the example's: for large graphs, for small ones
+_NODES_RUN = 4000  # by the runs of one decision together: a run of a small graph costs little, and says little
 
 
-_NODES_RUN = 800  # by these orders together: a run of a small graph costs little, and says little
+_RUNS = (16, 160)  # of one decision: at least for large graphs, at most for small ones
+
+
+_ORDERS = 3  # of the data that are tried at a size of a large graph
 
 
 def right_at(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with_counters: bool = False) -> bool:
@@ -39,15 +44,23 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with
     return bool(_comparison(model, captured, inputs, sizes, with_counters=with_counters))
 
 
-def not_wrong(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with_counters: bool = False) -> bool:
-    """With the example's data in another order: graphs that differ may agree for one order by chance. Where the model
-    does not take it, or the graph is not for such data, the example's own."""
-    few, many = _ORDERS
-    for seed in range(max(few, min(many, _NODES_RUN // max(1, captured.program.node_count())))):
-        order = shuffled(inputs, seed)
-        if _comparison(model, captured, order, sizes, doubtful=None, with_counters=with_counters) is False:
+def not_wrong(model: Any, captured: Captured, places: list[Place], *, with_counters: bool = False) -> bool:
+    """At each of these sizes, with the example's data as they are or in another order: graphs that differ may agree at
+    one size, or for one order, by chance. The places that matter most come first. Where the model does not take another
+    order, or the graph is not for such data, nothing is said."""
+    least, most = min(_RUNS[0], _ORDERS * len(places)), _RUNS[1]
+    runs = max(least, min(most, _NODES_RUN // max(1, captured.program.node_count())))
+    for turn in range(runs if places else 0):
+        rounds, at = divmod(turn, len(places))
+        inputs, sizes = places[at]
+        if rounds + at % 2 == 0:
+            agrees = _comparison(model, captured, inputs(), sizes, with_counters=with_counters)
+        else:
+            other = shuffled(inputs(), turn)
+            agrees = _comparison(model, captured, other, sizes, doubtful=None, with_counters=with_counters)
+        if agrees is False:
             return False
-    return _comparison(model, captured, inputs, sizes, with_counters=with_counters) is not False
+    return True
 
 
 def is_wrong(model: Any, captured: Captured, inputs: Flat) -> bool:

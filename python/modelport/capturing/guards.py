@@ -13,7 +13,7 @@ from typing import Any
 from ..base.structure import Flat
 from .attempts import capture_once
 from .captured import Attempt, Captured
-from .comparison import not_wrong, right_at, runs
+from .comparison import Place, not_wrong, right_at, runs
 from .dynamic import Axes
 from .recording import Trial
 from .trial_inputs import Sizes, inside, resized
@@ -107,9 +107,9 @@ def _freed(model: Any, captured: Captured, axes: Axes, name: str, size: int, see
             continue
         freed = Captured(program, captured.inputs, graph.outputs, graph.in_graph)
         around = [size, *_nearby(program, name, size, *seen)]
-        further = [resized(captured, at) for at in _crossed(program, name, around)]
-        if right_at(model, freed, inputs, {}, with_counters=True) and all(
-            not_wrong(model, freed, at, {}, with_counters=True) for at in further
+        places = _places(functools.partial(resized, captured), _crossed(program, name, around), with_room=False)
+        if right_at(model, freed, inputs, {}, with_counters=True) and not_wrong(
+            model, freed, places, with_counters=True
         ):
             return freed
     return captured
@@ -234,7 +234,7 @@ def _decided(
         chosen = Captured(program, captured.inputs, other.outputs, other.in_graph)
         widened = program.widen(other.program, list(sizes), captured.program)
         # Rows of the example that are alike hide that one stood for all: its data in another order show it.
-        right = widened and not_wrong(model, chosen, captured.inputs, {})
+        right = widened and not_wrong(model, chosen, [(lambda: captured.inputs, {})])
         return chosen if right and _right_nearby(model, chosen, chosen, sizes, at) else captured
     return captured
 
@@ -247,10 +247,13 @@ def _right_nearby(
     for name, size in sizes.items():
         around = [size, *_nearby(wider.program, name, size)]
         new = [near for near in around if name not in old or not inside(near, *old[name])]
-        for tried in _crossed(wider.program, name, new):
-            if not not_wrong(model, captured, at(tried), tried):
-                return False
+        if not not_wrong(model, captured, _places(at, _crossed(wider.program, name, new))):
+            return False
     return True
+
+
+def _places(at: _At, sizes: list[Sizes], *, with_room: bool = True) -> list[Place]:
+    return [(functools.partial(at, tried), tried if with_room else {}) for tried in sizes]
 
 
 def _copy_of(captured: Captured) -> Captured:
