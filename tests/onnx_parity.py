@@ -155,16 +155,16 @@ def mismatches(
             yield f"{op}({text}): {found}"
 
 
-def mismatches_of_older(op: str, opset: int) -> Iterator[str]:
-    """Samples that become other nodes in an older opset; the first, where none does."""
-    samples = list(core.sample_programs(op))
-    other = [i for i, (_, program, _) in enumerate(samples) if depends_on_opset(program, opset)]
-    yield from mismatches(op, opset, only=other or [0])
-
-
-def depends_on_opset(program: Any, opset: int) -> bool:
-    program = with_number_as_tensor(program)
-    return str(core.lower_onnx(program, opset, True)) != str(core.lower_onnx(program, OPSET, True))
+def mismatches_of_older(op: str, opsets: Collection[int]) -> Iterator[str]:
+    """In each opset the samples that become other nodes than in those before; the first, where none does."""
+    programs = [with_number_as_tensor(program) for _, program, _ in core.sample_programs(op)]
+    seen = [{str(core.lower_onnx(program, OPSET, True))} for program in programs]
+    for opset in opsets:
+        texts = [str(core.lower_onnx(program, opset, True)) for program in programs]
+        other = [i for i, text in enumerate(texts) if text not in seen[i]]
+        yield from mismatches(op, opset, only=other or [0])
+        for known, text in zip(seen, texts, strict=True):
+            known.add(text)
 
 
 def main() -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 import torch
-from zoo import ROWS
-from zoo.shown import one_thread, seeded  # noqa: F401  (a fixture)
+from zoo.shown import Shown, one_thread, shown  # noqa: F401  (fixtures)
 
 import modelport
 from modelport.values.tolerance import same_values
@@ -27,11 +23,10 @@ def emptiness(found: list[torch.Tensor]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
-def test_outputs_follow_from_the_inputs_and_come_again(row: Any) -> None:
-    model, _ = row.build()
+def test_outputs_follow_from_the_inputs_and_come_again(shown: Shown) -> None:  # noqa: F811
+    model, row = shown.built[0], shown.row
     for size in range(len(row.sizes)):
-        found = list(modelport.get_leaf_tensors(seeded(model, row.inputs(size))).values())
+        found = list(shown.wanted(size).values())
         assert emptiness(found) is None, f"size {size}"
     with torch.no_grad():  # without a seed: what is drawn at random could not be compared
         again = list(modelport.get_leaf_tensors(model(**row.inputs(size))).values())

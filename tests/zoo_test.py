@@ -1,12 +1,10 @@
 """Every row of the zoo: captured, interpreted at two sizes that the capture never saw, saved and reloaded as `.pt2`.
 
-torch takes seconds to load a graph of many nodes: those are read by modelport's own reader, with WHOLE_ZOO=1 in the
-environment by torch."""
+torch loads as many archives as show it all that small ones have (`zoo/loaded_by_torch.py`): it takes seconds for one.
+The others are read by modelport's own reader, with WHOLE_ZOO=1 in the environment by torch as well."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,12 @@ import pytest
 import torch
 from expected_failures import EXPECTED
 from zoo import ROWS
+from zoo.archive_words import load_specs, read_model
+from zoo.loaded_by_torch import choice, choose, is_for_torch
 from zoo.quick_loading import quick_loading
 from zoo.shown import Shown, assert_same, one_thread, seeded, shown  # noqa: F401  (fixtures)
 
 from modelport import get_leaf_tensors, load_pt2
-
-QUICK_FOR_TORCH = sys.maxsize if os.environ.get("WHOLE_ZOO") else 250  # nodes
 
 
 def test_the_graph_and_the_archive_compute_what_the_model_computes(
@@ -37,7 +35,10 @@ def test_the_graph_and_the_archive_compute_what_the_model_computes(
         got = get_leaf_tensors(seeded(captured.run, row.inputs(size)))
         assert_same(list(got.values()), shown.wanted(size), f"at size {size}")
     archive = shown.exported.save(tmp_path / "model.pt2")
-    loaded = _loaded(archive, by_torch=captured.program.node_count() <= QUICK_FOR_TORCH)
+    model = read_model(archive)
+    load_specs(model)
+    by_torch = str(row) in EXPECTED or is_for_torch(str(row), captured.program.node_count(), model)
+    loaded = _loaded(archive, by_torch=by_torch)
     for size in (0, 2):
         got = get_leaf_tensors(seeded(loaded, row.inputs(size)))
         assert_same(list(got.values()), shown.wanted(size), f"of the archive at size {size}")
@@ -54,6 +55,19 @@ def test_the_list_of_expected_failures_is_short_and_names_rows_that_exist() -> N
     names = {str(row) for row in ROWS}
     assert set(EXPECTED) <= names
     assert len(EXPECTED) <= 9  # of 278 rows; only ever lowered
+
+
+def test_torch_loads_archives_that_show_it_every_word_and_any_with_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WHOLE_ZOO", raising=False)
+    assert choose({"a": (9, {"x", "y"}), "b": (9, {"y"}), "c": (900, {"x", "y", "z"})}) == {"a": ["x", "y"], "c": ["z"]}
+    names = {str(row) for row in ROWS}
+    assert len(choice()) > 30 and choice().keys() <= names - EXPECTED.keys()
+    node = {"target": "torch.ops.new.op", "inputs": [], "outputs": []}
+    values = {kind: {} for kind in ("tensor_values", "sym_int_values", "sym_bool_values", "sym_float_values")}
+    signature = {"input_specs": [], "output_specs": []}
+    for nodes, by_torch in (([], False), ([node], True)):
+        model = {"graph_module": {"graph": {"nodes": nodes, **values}, "signature": signature}}
+        assert is_for_torch("a row", 1, model) == by_torch
 
 
 def test_a_program_that_is_loaded_quickly_is_the_one_that_torch_loads(tmp_path: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from zoo import Row
-from zoo_generation_test import first_rows
+from zoo.generating import first_rows
 
 import modelport
 from modelport import ExecutorchExporter

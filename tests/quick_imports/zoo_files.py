@@ -38,11 +38,11 @@ def _work(names: list[str], jobs: int) -> Digests:
 
     rows = [row for row in ROWS if not names or str(row) in names]
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        found = pool.imap(_digests_of, rows, chunksize=1)
+        found = pool.imap(digests_of, rows, chunksize=1)
         return {str(row): one for row, one in zip(rows, found, strict=True)}
 
 
-def _digests_of(row: Any) -> list[str]:
+def digests_of(row: Any) -> list[str]:
     import modelport
 
     model, inputs = row.build()

@@ -1,0 +1,125 @@
+"""A generative class of the zoo with its model, its exported parts and the greedy tokens of eager PyTorch: the tests of
+every way to keep the cache share them."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from transformers.cache_utils import Cache
+
+import modelport
+from modelport.generation.components import Components
+from modelport.generation.prompts import for_generate
+
+from . import ROWS
+from .row import Inputs, Row
+
+TOKENS = {1: 12, 2: 32}  # by the size of the batch; windows of the tiny models are shorter
+_BATCHED = ("input_ids", "input_features", "input_values", "pixel_values")
+# Classes whose cache onnxruntime's own operators keep in place; only ever longer. The others keep states of another
+# kind, have an encoder, or attend in a way of their own; `inspect` says which.
+IN_PLACE = (
+    "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
+    "MistralForCausalLM", "GemmaForCausalLM", "Gemma2ForCausalLM",
+    "Gemma3ForCausalLM", "Gemma3nForCausalLM", "PhiForCausalLM",
+    "Phi3ForCausalLM", "GPTNeoXForCausalLM", "OPTForCausalLM",
+    "FalconForCausalLM", "OlmoForCausalLM", "Olmo2ForCausalLM",
+    "Olmo3ForCausalLM", "Starcoder2ForCausalLM", "CohereForCausalLM",
+    "Cohere2ForCausalLM", "StableLmForCausalLM", "GraniteForCausalLM",
+    "GlmForCausalLM", "Glm4ForCausalLM", "SmolLM3ForCausalLM",
+    "HeliumForCausalLM", "NemotronForCausalLM", "PersimmonForCausalLM",
+    "Exaone4ForCausalLM", "Ernie4_5ForCausalLM", "HunYuanDenseV1ForCausalLM",
+    "SeedOssForCausalLM", "ArceeForCausalLM", "ApertusForCausalLM",
+    "BitNetForCausalLM", "ModernBertDecoderForCausalLM", "BioGptForCausalLM",
+    "GPT2LMHeadModel", "GPTBigCodeForCausalLM", "CTRLLMHeadModel",
+    "MixtralForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM",
+    "OlmoeForCausalLM", "GptOssForCausalLM", "Glm4MoeForCausalLM",
+    "Ernie4_5_MoeForCausalLM", "GraniteMoeForCausalLM", "GraniteMoeSharedForCausalLM",
+    "PhimoeForCausalLM", "Dots1ForCausalLM", "HunYuanMoEV1ForCausalLM",
+    "FlexOlmoForCausalLM", "LlavaForConditionalGeneration", "VipLlavaForConditionalGeneration",
+    "Idefics3ForConditionalGeneration", "SmolVLMForConditionalGeneration", "InternVLForConditionalGeneration",
+    "Blip2ForConditionalGeneration", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration",
+    "Qwen3VLForConditionalGeneration",
+)  # fmt: skip
+
+
+def _generates(row: Row) -> bool:
+    """Rows with a cache show the same class again, at another call."""
+    cls = getattr(transformers, row.model_class)
+    return cls.can_generate() and not any(isinstance(value, Cache) for value in row.inputs(0).values())
+
+
+@functools.cache
+def first_rows() -> list[Row]:
+    """One row for each generative class; first those of IN_PLACE, see `with_rows`."""
+    found: dict[str, Row] = {}
+    for row in ROWS:
+        if row.model_class not in found and _generates(row):
+            found[row.model_class] = row
+    return sorted(found.values(), key=lambda row: row.model_class not in IN_PLACE)
+
+
+def prompt(model: Any, inputs: Inputs, batch: int) -> Inputs:
+    """The first rows of the inputs; a decoder of text gets one that is padded on the left."""
+    given = for_generate(inputs)
+    rows = next(value.shape[0] for name, value in given.items() if name in _BATCHED)
+    if not modelport.is_multimodal(model):
+        is_batched = {n: isinstance(v, torch.Tensor) and v.dim() and v.shape[0] == rows for n, v in given.items()}
+        given = {name: value[:batch] if is_batched[name] else value for name, value in given.items()}
+    if "input_ids" in given and not model.config.is_encoder_decoder and not modelport.is_multimodal(model):
+        given["attention_mask"] = torch.ones_like(given["input_ids"])
+        if batch > 1:
+            given["attention_mask"][0, :2] = 0
+    return given
+
+
+class Generating:
+    def __init__(self, row: Row):
+        self.row = row
+        self._wanted: dict[int, list[list[int]]] = {}
+
+    @functools.cached_property
+    def built(self) -> tuple[Any, Inputs]:
+        return self.row.build()
+
+    @functools.cached_property
+    def parts(self) -> Components:
+        model, inputs = self.built
+        return modelport.OnnxExporter().export_for_generation(model, prompt(model, inputs, 2), modelport.OnnxConfig())
+
+    def assert_same_tokens(self, loaded: Any, at_most: int = max(TOKENS.values())) -> None:
+        """What was loaded tells what eager PyTorch tells, for one text and for two."""
+        model, inputs = self.built
+        for batch, tokens in TOKENS.items():
+            given = prompt(model, inputs, batch)
+            if batch not in self._wanted:
+                self._wanted[batch] = _greedy(model, given, tokens)
+            left_out = max(0, tokens - at_most)  # of the end: what comes before does not depend on it
+            want = [told[: len(told) - left_out] for told in self._wanted[batch]]
+            assert _greedy(loaded, given, tokens - left_out) == want
+
+
+def _greedy(model: Any, given: Inputs, tokens: int) -> list[list[int]]:
+    settings = {"max_new_tokens": tokens, "min_new_tokens": tokens, "do_sample": False}
+    return model.generate(**copy.deepcopy(given), **settings).tolist()
+
+
+@functools.lru_cache(maxsize=1)
+def _generating(model_class: str) -> Generating:
+    return Generating(next(row for row in first_rows() if row.model_class == model_class))
+
+
+def with_rows(rows: list[Row]) -> Any:
+    """pytest runs all tests of a row one after the other, with one model, if it has the same place in every list."""
+    assert rows == first_rows()[: len(rows)]
+    return pytest.mark.parametrize("generating", rows, ids=lambda row: row.model_class, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def generating(request: pytest.FixtureRequest) -> Generating:
+    return _generating(request.param.model_class)
