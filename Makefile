@@ -27,7 +27,7 @@ PIP_INSTALL = $(PY) -m pip install $(if $(LOCK),-c $(LOCK)) $(PIP_ARGS) -q
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format start build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-faults bench-capture bench-onnx bench-generate bench-llm bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
+.PHONY: help test demo build check lint format start side-by-side build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
   support api picture site clean setup wheel test-versions lock
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo "make test-torch     C++ tests of the rooms that need libtorch"
 	@echo "make test-python    pytest; one test: make test-python PYTEST_ARGS='-k name'"
 	@echo "make test-clients   what we write in onnxruntime-genai, transformers.js and a browser"
+	@echo "make test-zoo       every model of the zoo in full: each archive loaded by torch, each decoder as an ExecuTorch program"
 	@echo "make test-imports   the files of every model of the zoo with quick imports and without, byte for byte"
 	@echo "make test-faults    exports that are killed, meet full disks or each other: OUT is the old artifact or the new one"
 	@echo "make test-versions  a part of the zoo on the oldest and the newest torch and transformers; writes docs/COMPATIBILITY.md"
@@ -73,7 +74,16 @@ $(VENV)/.system: tools/system_packages.sh
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	touch $@
 
-$(VENV)/.torch: $(VENV)/.system
+# What compiles the C++ that needs no torch: cmake, ninja, and the schemas in the package of ExecuTorch.
+$(VENV)/.tools: $(VENV)/.system pyproject.toml tools/list_requirements.py $(LOCK)
+	$(PY) tools/list_requirements.py tools > $(VENV)/tools.txt
+	$(PIP_INSTALL) -r $(VENV)/tools.txt
+	$(PY) tools/list_requirements.py executorch > $(VENV)/executorch.txt
+	$(PIP_INSTALL) --no-deps -r $(VENV)/executorch.txt
+	touch $@
+
+# After the tools, so that no two pips write at once.
+$(VENV)/.torch: $(VENV)/.system | $(VENV)/.tools
 	@echo "installing torch (hundreds of megabytes)"
 	$(PIP_INSTALL) $(PINNED) numpy
 	touch $@
@@ -82,8 +92,6 @@ $(VENV)/.torch: $(VENV)/.system
 $(VENV)/.run: $(VENV)/.torch pyproject.toml tools/list_requirements.py $(LOCK)
 	$(PY) tools/list_requirements.py run > $(VENV)/run.txt
 	$(PIP_INSTALL) -r $(VENV)/run.txt $(PINNED)
-	$(PY) tools/list_requirements.py executorch > $(VENV)/executorch.txt
-	$(PIP_INSTALL) --no-deps -r $(VENV)/executorch.txt
 	touch $@
 
 $(VENV)/.packages: $(VENV)/.run
@@ -104,7 +112,7 @@ build: $(VENV)/.run
 wheel: $(VENV)/.system
 	PIP_ARGS='$(PIP_ARGS)' $(PY) tools/build_wheel.py $(TORCH)
 
-build-cpp: setup
+build-cpp: $(VENV)/.tools
 	cmake --preset dev
 	cmake --build --preset dev
 	$(call done,C++ under sanitizers)
@@ -120,9 +128,13 @@ build-torch: build
 # Each step says when it was done, and the end of a test run says where the minutes went.
 done = @mkdir -p build && echo "$$(date +%s) $(1)" >> build/steps.txt
 
-test: start check tidy-changed test-cpp test-torch test-every-python
+test: start side-by-side check tidy-changed test-cpp test-torch test-every-python
 	@$(PY) tools/show_minutes.py build/steps.txt
 	@echo "all checks and tests passed"
+
+# pip unpacks gigabytes on one core; the other compiles meanwhile. Each prints when it is through.
+side-by-side:
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target setup build-cpp
 
 start:
 	@rm -f build/steps.txt
@@ -161,6 +173,11 @@ test-python: setup build
 test-every-python: setup build $(CLIENTS)/.packages
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 	$(call done,pytest)
+
+# What `make test` has a sample of, chosen by tests/zoo/loaded_by_torch.py.
+test-zoo: setup build
+	WHOLE_ZOO=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) \
+	  tests/zoo_test.py tests/generation/zoo_executorch_test.py
 
 test-faults: setup build
 	OMP_NUM_THREADS=1 $(PY) tests/faults.py $(FAULTS_ARGS)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Prints what pip has to install before the package can be built and tested, one requirement a line.
 
-With the name of an extra, what that one adds; with `run`, what the build and the demo need."""
+With the name of an extra, what that one adds; with `run`, what the build and the demo need; with `tools`, what compiles
+C++ that does not see torch."""
 
 from __future__ import annotations
 
@@ -17,8 +18,10 @@ def requirements(pyproject: Path, extra: str | None = None) -> list[str]:
     data = tomllib.loads(pyproject.read_text())
     project = data["project"]
     extras = project["optional-dependencies"]
+    tools = [one for one in extras["dev"] if one.startswith(BUILD_TOOLS)]
+    if extra == "tools":
+        return tools
     if extra == "run":
-        tools = [one for one in extras["dev"] if one.startswith(BUILD_TOOLS)]
         return [*data["build-system"]["requires"], *project["dependencies"], *extras["onnx"], *tools]
     if extra is not None:
         return extras[extra]

@@ -156,12 +156,23 @@ def test_a_text_may_come_in_pieces(tmp_path: Path) -> None:
     assert until_end(got, model) == generated(model, input_ids=torch.cat(pieces, dim=1))[0]
 
 
-def test_whisper_writes_down_what_eager_pytorch_writes_down(tmp_path: Path) -> None:
-    row = row_of("whisper", max_source_positions=1500)  # the only length that it takes
-    model = built(row)
+@pytest.fixture(scope="module")
+def whisper(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """Exported once: the only length that it takes is long."""
+    folder = tmp_path_factory.mktemp("whisper")
+    tokenizer, extractor = save_tokenizer(folder), WhisperFeatureExtractor()
+    extractor.save_pretrained(folder)
+    sizes = {"max_source_positions": 1500, "num_mel_bins": 80}
+    model = built(row_of("whisper", vocab_size=len(tokenizer), **sizes))
+    sound = torch.randn(1, 80, 3000, generator=torch.Generator().manual_seed(1))
+    export_for_client("genai", model, {"input_features": sound}, folder)
+    return model, folder
+
+
+def test_whisper_writes_down_what_eager_pytorch_writes_down(whisper: tuple[Any, Path]) -> None:
+    model, folder = whisper
     sound = torch.randn(2, model.config.num_mel_bins, 3000, generator=torch.Generator().manual_seed(0))
-    export_for_client("genai", model, {"input_features": sound[:1]}, tmp_path)
-    session = og.Model(str(tmp_path))
+    session = og.Model(str(folder))
     params = og.GeneratorParams(session)
     params.set_search_options(max_length=1 + NEW_TOKENS, batch_size=2)
     generator = og.Generator(session, params)
@@ -175,19 +186,14 @@ def test_whisper_writes_down_what_eager_pytorch_writes_down(tmp_path: Path) -> N
     assert got == generated(model, input_features=sound)
 
 
-def test_whisper_takes_a_sound_file(tmp_path: Path) -> None:
-    tokenizer = save_tokenizer(tmp_path)
-    extractor = WhisperFeatureExtractor()
-    extractor.save_pretrained(tmp_path)
-    model = built(row_of("whisper", max_source_positions=1500, num_mel_bins=80, vocab_size=len(tokenizer)))
+def test_whisper_takes_a_sound_file(whisper: tuple[Any, Path], tmp_path: Path) -> None:
     seconds = np.arange(32000) / 16000
     sound = 0.4 * np.sin(2 * np.pi * 440 * seconds) + 0.2 * np.sin(2 * np.pi * 1200 * seconds**2)
-    features = extractor(sound, sampling_rate=16000, return_tensors="pt").input_features
-    export_for_client("genai", model, {"input_features": features}, tmp_path)
+    features = WhisperFeatureExtractor()(sound, sampling_rate=16000, return_tensors="pt").input_features
     with wave.open(str(tmp_path / "sound.wav"), "wb") as file:
         file.setparams((1, 2, 16000, 0, "NONE", ""))
         file.writeframes((sound * 32767).astype(np.int16).tobytes())
-    processor = og.Model(str(tmp_path)).create_multimodal_processor()
+    processor = og.Model(str(whisper[1])).create_multimodal_processor()
     given = processor(["</s>"], audios=og.Audios.open(str(tmp_path / "sound.wav")))
     theirs = given["audio_features"].as_numpy()
     # Samples of 16 bits, and a transform of its own: close, not equal.
