@@ -50,10 +50,15 @@ def _shuffled(tensor: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _has_two_values(tensor: torch.Tensor) -> bool:
+    """Or fewer. `unique` would sort them all."""
+    if tensor.dtype == torch.bool or not tensor.numel():
+        return True
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
-    # `unique` has no kernel for the smallest types of floats.
-    return tensor.dtype == torch.bool or len((tensor if _is_whole(tensor) else tensor.double()).unique()) <= 2
+    # The smallest types of floats have few kernels.
+    flat = (tensor if _is_whole(tensor) else tensor.double()).reshape(-1)
+    others = flat[flat != flat[0]]
+    return not others.numel() or bool((others == others[0]).all())
 
 
 def _is_whole(tensor: torch.Tensor) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 import sys
 from importlib import import_module
@@ -113,6 +114,7 @@ exit codes: 0 modelport works here, though features may be missing; 2 it does no
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 
 
+@functools.cache  # a worker of a fleet parses for every export
 def parser() -> argparse.ArgumentParser:
     top = _parser(_Parser, prog="modelport", description=_MODEL)
     top.add_argument("--version", action=_Version, nargs=0, help="print the version")

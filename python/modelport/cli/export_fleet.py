@@ -25,7 +25,7 @@ ROWS, PAGE = "fleet.jsonl", "index.html"
 
 
 def run(args: Any, console: Console) -> bool:
-    formats = list(dict.fromkeys(args.format or ["onnx"]))
+    formats = [form for form in FORMATS if form in (args.format or ["onnx"])]
     unchecked = ["--no-check"] if args.no_check else []
     flags = {form: [*shlex.split(getattr(args, form)), *unchecked] for form in FORMATS}
     jobs = read_jobs(Path(args.models), formats, flags)

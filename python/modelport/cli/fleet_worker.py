@@ -13,13 +13,14 @@ from typing import Any
 
 from ..base.peak_memory import forget_peak, peak_memory
 from ..quick_imports import command as quick_imports
-from . import INTERNAL, main
+from . import INTERNAL, kept_capture, main
 
 PLAIN = {"plain": True}  # to be asked again in a process with nothing left out
 
 
 def serve() -> None:
     quick_imports.allow()  # this process is there for exports and nothing else
+    kept_capture.allow()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no answer
     jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -49,6 +50,7 @@ def perform(request: dict[str, Any]) -> dict[str, Any]:
             code = main(argv)
     except SystemExit as left:  # argparse, which said why
         code = left.code if isinstance(left.code, int) else 2
+    shared = kept_capture.settle()
     if code == INTERNAL and quick_imports.is_quick():
         return PLAIN
     try:
@@ -57,7 +59,7 @@ def perform(request: dict[str, Any]) -> dict[str, Any]:
         found = {}
     errors = [] if code == 0 else found.get("errors") or [{"code": "", "what": f"the export ended with {code}"}]
     if code == 0:
-        return {"ok": True, "result": _kept(found) | {"memory": peak_memory()}}
+        return {"ok": True, "result": _kept(found) | {"shared": shared, "memory": peak_memory()}}
     return {"ok": False, "errors": errors}
 
 

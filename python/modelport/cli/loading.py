@@ -22,6 +22,7 @@ from ..weights.adapter import base_of, task_of
 from ..weights.checkpoint import Checkpoint, read_config
 from ..weights.loading import quiet_transformers
 from ..weights.remote_code import code_files, refuse_code
+from . import kept_capture
 
 
 class Loading:
@@ -41,8 +42,11 @@ class Loading:
             self.config = self._config()
 
     def capture(self) -> Any:
-        args = self.args
-        options: dict[str, Any] = {"dynamic": not args.no_dynamic_axes}
+        """Sets `inputs`, too. In a process that exports a model in one format after the other it is done once."""
+        return self.captured_now() if self.remote else kept_capture.capture(self)
+
+    def captured_now(self) -> Any:
+        options: dict[str, Any] = {"dynamic": not self.args.no_dynamic_axes}
         if self.remote:
             return self._capture_remote(options)
         self.inputs = self._example(self.cls, self.config)

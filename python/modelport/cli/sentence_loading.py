@@ -36,7 +36,7 @@ class SentenceLoading(Loading):
     def model_class(self) -> Any:
         return SentenceModel
 
-    def capture(self) -> Any:
+    def captured_now(self) -> Any:
         with quiet_transformers():
             model = self._opened()
         self.inputs = self._example(model, None)

@@ -13,6 +13,7 @@ from typing import Any
 from ..base.errors import problem
 from ..hub.name import hub_name
 
+# In this order a model is exported: for the last its weights may have to be read, and the others do without.
 FORMATS = ("onnx", "executorch", "pt2")
 _LINE = "write a line for each model: its folder, and flags of its own, if any: ./bert-base --task fill-mask"
 

@@ -46,9 +46,12 @@ class Schedule:
 
     def __init__(self, jobs: Iterable[Job], done: Callable[[dict[str, Any]], None]):
         rows = [_Waiting(job, estimate(job)) for job in jobs]
-        # The next is the last; of equal ones the first of the list.
+        most: dict[str, int] = {}
+        for row in rows:
+            most[row.job.model] = max(row.bytes, most.get(row.job.model, 0))
+        # The next is the last; of equal ones the first of the list. Formats of one model stay together.
         self._waiting = rows[::-1]
-        self._waiting.sort(key=lambda row: row.bytes)
+        self._waiting.sort(key=lambda row: most[row.job.model])
         self._running: dict[str, list[_Waiting]] = {}
         self._done = done
         self._threads: list[threading.Thread] = []
@@ -121,8 +124,8 @@ class Schedule:
             return None
 
     def _fitting(self, place: Place, last: str) -> int | None:
-        """The next that there is memory for, rather one of the model that the worker just had, whose code it has
-        imported, than of one that another has. What no memory is enough for runs alone. Only the next of a long list
+        """The next that there is memory for, rather one of the model that the worker just had, which it has captured,
+        than of one that another has. What no memory is enough for runs alone. Only the next of a long list
         are looked at, and the smallest."""
         running = self._running[place.name]
         rows = self._waiting

@@ -86,6 +86,11 @@ class CheckpointCaptured(LazyCaptured):
         self._weights = weights
         self.source = weights.folder if weights is not None else None
 
+    @property
+    def holds_values(self) -> bool:
+        """Whether weights take memory, and are not in their files alone."""
+        return not isinstance(self._weights, CheckpointWeights) or self._weights.filled
+
     def weight_files(self) -> dict[str, StoredTensor]:
         """For each weight of the graph that is stored as it is used: the file and the place in it."""
         if self._weights is not None:

@@ -78,6 +78,7 @@ class CheckpointWeights:
         self.sources = _by_every_name(self.model, sources)
         self.refused = False  # whether a forward pass for its values was refused
         self.read = False  # whether values turned out to be needed
+        self.filled = False  # whether some of them are in memory now
         self._unread = self._only_shapes = False
         self.model.register_forward_pre_hook(self._before_forward)
 
@@ -119,6 +120,7 @@ class CheckpointWeights:
     def fill(self) -> None:
         """Gives the weights that are stored in another form their values."""
         self.checkpoint.have_contents()
+        self.filled = self.filled or bool(self._lazy)
         while self._lazy:
             tensor, source = self._lazy[-1]
             tensor.copy_(self._made(source))

@@ -62,15 +62,22 @@ class Patch:
 
 
 Places = Iterator[tuple[Any, str]]
+_START = 2  # parameters: every kind has more
 
 
 def places_of_kinds(kinds: Iterable[Kind], scopes: list[Any], bases: set[type]) -> Iterator[tuple[Any, str, Factory]]:
     """Functions that modules of the model define or import, and methods of its classes."""
+    by_start: dict[tuple[str, ...], list[Kind]] = {}
+    for kind in kinds:
+        by_start.setdefault(tuple(kind.parameters.split(", ")[:_START]), []).append(kind)
     for owner in (*scopes, *bases):
         functions = [name for name, value in vars(owner).items() if inspect.isfunction(_unbound(value))]
         for name in functions:
             function = _plain(owner, name)
-            yield from ((owner, name, kind.factory) for kind in kinds if kind.has(function))
+            # Thousands of functions are looked at: nearly all begin otherwise than any kind.
+            for kind in by_start.get(function.__code__.co_varnames[:_START], ()):
+                if kind.has(function):
+                    yield owner, name, kind.factory
 
 
 def _plain(owner: Any, name: str) -> Any:

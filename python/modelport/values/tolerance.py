@@ -44,6 +44,8 @@ def same_values(got: torch.Tensor, want: torch.Tensor, tolerance: Tolerance | fl
         return False
     if not (want.is_floating_point() or want.is_complex()):
         return torch.equal(got, want)
+    if want.dtype in _ATOL and torch.equal(got, want):  # as most are: a graph and its model call the same kernels
+        return True
     if not isinstance(tolerance, Tolerance):
         tolerance = Tolerance.of({want.dtype}, tolerance)
     ours, wanted = wide(got), wide(want)
