@@ -221,7 +221,8 @@ bench-quantize: build
 	$(PY) -m pip install $(PIP_ARGS) -q --no-deps torchao==0.18.0
 	$(PY) bench/bench_quantize.py
 
-# ExecuTorch's own compiler, which the peer uses, needs all that its wheel asks for: without it that format is left out.
+# ExecuTorch's own compiler, which the peer uses, needs all that its wheel asks for (pip install executorch==1.5.1): without
+# it the peer fails in that format, which is its slowest, and is counted without it. A quarter of an hour.
 bench-fleet: build $(VENV)/.bench
 	$(PY) bench/bench_fleet.py
 

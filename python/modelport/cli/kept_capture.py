@@ -1,8 +1,8 @@
 """The last capture of a process that exports a model in one format after the other.
 
 What a model computes does not depend on the format: where the checkpoint, its files, the example and the type are the
-same, the graph is, too. Only captures whose weights are in their files are kept, which take hardly any memory; the next
-model takes their place."""
+same, the graph is, too. Only captures that take hardly any memory are kept, as those do whose weights are in their
+files; the next model takes their place."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import Any
 
 # What the graph and the example are made of, besides the folder.
 _ASKED = ("task", "dtype", "batch", "sequence", "image_size", "inputs", "no_dynamic_axes", "trust_remote_code")
+_MOST = 1 << 26  # bytes of weights: much less than a worker takes anyway
 _Warning = tuple[tuple[Any, ...], dict[str, Any]]  # as warnings.showwarning got it
 
 
@@ -41,9 +42,9 @@ def allow() -> None:
 
 
 def settle() -> bool:
-    """After an export: whether it took the capture of one before. A capture whose weights were read is let go."""
+    """After an export: whether it took the capture of one before. Weights that were read for it are let go."""
     global _last, _again
-    if _last is not None and _last.captured.holds_values:
+    if _last is not None and not _is_small(_last.captured):
         _last = None
     again, _again = _again, False
     return again
@@ -64,9 +65,13 @@ def capture(loading: Any) -> Any:
     _last = None  # its files are closed before others are opened
     with _noted_warnings() as warned:
         captured = loading.captured_now()
-    if not getattr(captured, "holds_values", True):
+    if _is_small(captured):
         _last = _Kept(key, captured, copy.deepcopy(loading.inputs), loading.told, warned)
     return captured
+
+
+def _is_small(captured: Any) -> bool:
+    return getattr(captured, "bytes_held", _MOST) < _MOST
 
 
 def _key(loading: Any) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ import time
 from typing import Any
 
 MODULE = "modelport.cli.fleet_worker"
-_MOST_JOBS = 200  # what a process remembers of its models does not grow for ever
+_MOST_JOBS = 600  # what a process remembers of its models does not grow for ever: 0.5 MB each
 _PLAIN = {"MODELPORT_PLAIN_IMPORTS": "1"}  # docs/quick-imports.md
 _TAIL = 2000  # characters of what it said
 

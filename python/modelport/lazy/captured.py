@@ -87,9 +87,11 @@ class CheckpointCaptured(LazyCaptured):
         self.source = weights.folder if weights is not None else None
 
     @property
-    def holds_values(self) -> bool:
-        """Whether weights take memory, and are not in their files alone."""
-        return not isinstance(self._weights, CheckpointWeights) or self._weights.filled
+    def bytes_held(self) -> int:
+        """How much memory weights may take: none where they are in their files alone."""
+        if isinstance(self._weights, CheckpointWeights) and not self._weights.filled:
+            return 0
+        return sum(tensor.nbytes for tensor in self.lazy_program.weights().values())
 
     def weight_files(self) -> dict[str, StoredTensor]:
         """For each weight of the graph that is stored as it is used: the file and the place in it."""
