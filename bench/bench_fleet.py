@@ -7,7 +7,7 @@ exports a model that generates in the parts that it generates with, but for pt2.
 in it. Rates are by processor time, which others on the machine change little; the clock's are printed beside them.
 
 Exits with 1 where a requirement is missed. `--models N` takes N models of the zoo, at equal distances; `--sample N`
-gives the peer N of them; `--quick` leaves the peer out. The whole takes about a quarter of an hour on a quiet machine."""
+gives the peer N of them; `--quick` leaves the peer out. All takes about a quarter of an hour on a quiet machine."""
 
 from __future__ import annotations
 
@@ -155,25 +155,32 @@ def theirs(names: list[str], form: str) -> list[dict[str, Any]]:
     while len(found) < len(names):
         rest = names[len(found) :]
         command = [sys.executable, __file__, "--peer", form, *rest]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "bufsize": 0}
         with subprocess.Popen(command, **pipes, env=os.environ | ONE_THREAD) as process:
-            answers = [answer_of(process) for _ in [FIRST, *rest]]
+            rows = []
+            for name in [FIRST, *rest]:
+                rows.append({"name": name} | answer_of(process))
+                if "ended" in rows[-1]:
+                    break
             process.kill()
-        ended = next((turn for turn, answer in enumerate(answers) if answer is None), len(answers))
-        found += [answer for answer in answers[1:ended] if answer is not None]
-        if ended < len(answers):
-            late = {"seconds": LONGEST, "processor": LONGEST}
-            found.append({"name": names[len(found)], **(late if process.returncode < 0 else {"error": "it crashed"})})
+        if len(rows) == 1:
+            return found + [{"name": name, "error": f"{FIRST} before it did not end well"} for name in rest]
+        found += rows[1:]
     return found
 
 
-def answer_of(process: subprocess.Popen[bytes]) -> dict[str, Any] | None:
-    """The next line; None where it takes too long, or the process has ended."""
+def answer_of(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """The next line; where it takes too long, or there is none, the process has `ended`."""
     assert process.stdout is not None
-    if process.poll() is None and not select.select([process.stdout], [], [], LONGEST)[0]:
+    if not select.select([process.stdout], [], [], LONGEST)[0]:
         process.kill()
+        process.wait()
+        return {"ended": True, "seconds": LONGEST, "processor": LONGEST}
     line = process.stdout.readline()
-    return json.loads(line) if line.endswith(b"\n") else None
+    if line.endswith(b"\n"):
+        return json.loads(line)
+    process.wait()
+    return {"ended": True, "error": f"its process ended with {process.returncode}"}
 
 
 def rate(exports: int, processor: float) -> float:
