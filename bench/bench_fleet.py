@@ -35,7 +35,7 @@ JOBS = 2
 LEAST_RATIO = 100.0
 LEAST_SHARE = 0.95  # of exports that are not refused
 SAMPLE = 6
-LONGEST = 300  # seconds of one export of the peer; one that takes longer counts as if it were done then
+LONGEST = 300  # processor seconds of one export of the peer; one that takes longer counts as if it were done then
 FIRST = "bert"  # the peer's first export is not counted: it imports what is imported late
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
@@ -172,15 +172,23 @@ def theirs(names: list[str], form: str) -> list[dict[str, Any]]:
 def answer_of(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     """The next line; where it takes too long, or there is none, the process has `ended`."""
     assert process.stdout is not None
-    if not select.select([process.stdout], [], [], LONGEST)[0]:
-        process.kill()
-        process.wait()
-        return {"ended": True, "seconds": LONGEST, "processor": LONGEST}
+    start, before = time.perf_counter(), processor_seconds(process.pid)
+    while not select.select([process.stdout], [], [], 1)[0]:
+        used = processor_seconds(process.pid) - before
+        if used > LONGEST:
+            process.kill()
+            process.wait()
+            return {"ended": True, "seconds": time.perf_counter() - start, "processor": used}
     line = process.stdout.readline()
     if line.endswith(b"\n"):
         return json.loads(line)
     process.wait()
     return {"ended": True, "error": f"its process ended with {process.returncode}"}
+
+
+def processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def rate(exports: int, processor: float) -> float:
