@@ -1,13 +1,15 @@
-// Scale and zero point of a group of weights.
+// Scales and zero points of groups of weights.
 #pragma once
 
-#include <limits>
+#include <array>
+#include <cstddef>
 #include <span>
 #include <vector>
 
 #include "base/dtype.h"
 #include "weights/quantize/group_sums.h"
 #include "weights/quantize/scheme.h"
+#include "weights/quantize/search.h"
 
 namespace modelport::weights {
 
@@ -18,52 +20,57 @@ struct Fit {
   bool operator==(const Fit&) const = default;
 };
 
-/// Fits one group after the other; has memory of its own, so each thread needs one.
+/// Rows of weights, one after the other, cut into groups: the last one of a row may be shorter.
+struct GroupedRows {
+  std::span<const float> weights;  // finite
+  std::size_t columns = 0;
+  std::size_t group = 0;
+  /// What each column counts, zero or more; or none, and all count alike, as they do in a group
+  /// whose energies are all zero.
+  std::span<const float> energies;
+
+  std::size_t rows() const { return weights.size() / columns; }
+  std::size_t groups_per_row() const { return (columns + group - 1) / group; }
+};
+
+/// Fits one piece of rows after the other; has memory of its own, so each thread needs one.
 class GroupFitter {
  public:
   /// The scheme is one that quantized_form() accepts.
   explicit GroupFitter(const Scheme& scheme);
 
-  /// `weights` are finite, at least one. `energies` are as many, at least one of them positive; or
-  /// none, and all columns count alike. The scale is one that its dtype holds.
-  Fit fit(std::span<const float> weights, std::span<const float> energies);
+  /// One fit for each group. Scales are ones that their dtype holds.
+  void fit(const GroupedRows& rows, std::span<Fit> fits);
 
-  Window window(const Fit& fit) const;
+  Window window(const Fit& fit) const {
+    return {fit.scale, static_cast<float>(-fit.zero_point),
+            static_cast<float>(levels_ - 1 - fit.zero_point)};
+  }
 
  private:
-  /// kTrials spans (half of what all codes cover), from `first` on, each `ratio` times the last.
-  struct Spans {
-    float first = 1;
-    float ratio = 1;
-    float sign = 1;  // of the scale
-  };
-  /// Of the weights of a group.
-  struct Bounds {
-    float half_range = 1;
-    float centre = 0;
-    float mean = 0;
-  };
-  struct Best {
-    float error = std::numeric_limits<float>::infinity();
-    Fit fit;
-    float span = 1;
-    float sign = 1;
+  /// One group of a batch, and where its fit goes.
+  struct Place {
+    std::span<const float> weights;
+    std::span<const float> energies;
+    Fit* fit = nullptr;
   };
 
   Fit from_range(const Range& range) const;
-  Fit searched(const WeightedGroup& unit, const Range& range) const;
-  /// Keeps the best of those tried before and now.
-  void try_spans(const WeightedGroup& unit, const Bounds& bounds, const Spans& spans,
-                 Best& best) const;
-  int centred_zero_point(const Bounds& bounds, float span) const;
+  std::span<const float> energies_of(const GroupedRows& rows, std::size_t begin,
+                                     std::size_t length);
+  void add(const Place& place);
+  void search();
+  Fit better_of(const Place& place, const Range& range, Fit found) const;
   float stored(float scale) const;
 
   int levels_;  // 2^bits
   bool zero_points_;
-  bool negative_scales_;
-  bool search_;
+  bool by_search_;
   Dtype scale_dtype_;
-  std::vector<float> unit_;  // a group, its largest weight 1
+  ScaleSearch search_;
+  std::array<Place, kBatch> batch_;
+  std::size_t in_batch_ = 0;
+  std::vector<float> ones_;
 };
 
 }  // namespace modelport::weights

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -33,6 +34,19 @@ std::vector<Case> cases() {
     }
   }
   return all;
+}
+
+Fit fit_of(GroupFitter& fitter, std::span<const float> weights,
+           std::span<const float> energies = {}) {
+  Fit fit;
+  fitter.fit({weights, weights.size(), weights.size(), energies}, {&fit, 1});
+  return fit;
+}
+
+Fit fit_of(const Scheme& scheme, std::span<const float> weights,
+           std::span<const float> energies = {}) {
+  GroupFitter fitter(scheme);
+  return fit_of(fitter, weights, energies);
 }
 
 /// Normal, heavy-tailed, all positive, few values, one outlier, tiny and huge.
@@ -81,9 +95,9 @@ TEST_CASE("the search is never worse than the range") {
     for (const std::vector<float>& weights : groups_of(one.group)) {
       for (const auto& used : {std::vector<float>(), energies}) {
         one.scheme.choice = ScaleChoice::search;
-        const Fit better = GroupFitter(one.scheme).fit(weights, used);
+        const Fit better = fit_of(one.scheme, weights, used);
         one.scheme.choice = ScaleChoice::range;
-        const Fit plain = GroupFitter(one.scheme).fit(weights, used);
+        const Fit plain = fit_of(one.scheme, weights, used);
         const int levels = 1 << one.scheme.bits;
         CAPTURE(name(one.scheme.layout));
         CAPTURE(one.scheme.bits);
@@ -127,7 +141,7 @@ TEST_CASE("over many groups the search is better than least squares from one sta
         for (std::size_t done = 0; done < 16384; done += group) {
           std::vector<float> weights(group);
           for (float& weight : weights) weight = tails ? heavy(random) : normal(random);
-          ours += squared_error(weights, {}, fitter.fit(weights, {}), 1 << bits);
+          ours += squared_error(weights, {}, fit_of(fitter, weights), 1 << bits);
           theirs += squared_error(weights, {}, settled(weights, bits), 1 << bits);
         }
         CAPTURE(bits);
@@ -144,8 +158,8 @@ TEST_CASE("negative scales are for layouts that take them, and lower the error")
   int negative = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {
     const std::vector<float> weights = normal_values(32, seed);
-    const Fit onnx = GroupFitter({.layout = QuantizedLayout::onnx_matmul_nbits}).fit(weights, {});
-    const Fit xnnpack = GroupFitter({.layout = QuantizedLayout::xnnpack_qbint4}).fit(weights, {});
+    const Fit onnx = fit_of({.layout = QuantizedLayout::onnx_matmul_nbits}, weights);
+    const Fit xnnpack = fit_of({.layout = QuantizedLayout::xnnpack_qbint4}, weights);
     with += squared_error(weights, {}, onnx, 16);
     without += squared_error(weights, {}, xnnpack, 16);
     negative += onnx.scale < 0 ? 1 : 0;
@@ -161,10 +175,11 @@ TEST_CASE("a group of zeros has a scale of one and codes of zero") {
     for (const ScaleChoice choice : {ScaleChoice::range, ScaleChoice::search}) {
       one.scheme.choice = choice;
       GroupFitter fitter(one.scheme);
-      const Fit fit = fitter.fit(zeros, {});
+      const Fit fit = fit_of(fitter, zeros);
       CHECK(fit == Fit{1, 1 << (one.scheme.bits - 1)});
       std::vector<std::uint8_t> codes(32);
-      CHECK(encode(zeros, {}, fitter.window(fit), codes).error == 0);
+      const Window window = fitter.window(fit);
+      CHECK(encode(zeros, {}, zeros.size(), {&window, 1}, codes).error == 0);
       CHECK(codes == std::vector<std::uint8_t>(32, 1 << (one.scheme.bits - 1)));
     }
   }
@@ -177,7 +192,7 @@ TEST_CASE("scales are ones that their type holds: neither zero nor infinite") {
         GroupFitter fitter(
             {.layout = QuantizedLayout::torchao_int8, .scales = dtype, .choice = choice});
         const std::vector<float> weights{largest, -largest / 2, 0, largest / 3};
-        const Fit fit = fitter.fit(weights, {});
+        const Fit fit = fit_of(fitter, weights);
         float back = 0;
         std::vector<std::byte> stored(byte_size(dtype));
         convert(Dtype::f32, std::as_bytes(std::span(&fit.scale, 1)), dtype, stored);
@@ -194,12 +209,75 @@ TEST_CASE("weights that codes meet exactly are met exactly") {
   std::vector<float> weights;
   for (int i = 0; i < 32; ++i) weights.push_back(0.25F * static_cast<float>(i % 16 - 8));
   GroupFitter fitter({.layout = QuantizedLayout::xnnpack_qbint4});
-  const Fit fit = fitter.fit(weights, {});
+  const Fit fit = fit_of(fitter, weights);
   CHECK(fit.scale == 0.25F);
   CHECK(measure(weights, {}, fitter.window(fit)).error == 0);
   for (float& weight : weights) weight += 1.25F;  // -0.75 to 3
   GroupFitter shifted({.layout = QuantizedLayout::onnx_matmul_nbits, .zero_points = true});
-  CHECK(shifted.fit(weights, {}) == Fit{0.25F, 3});
+  CHECK(fit_of(shifted, weights) == Fit{0.25F, 3});
+}
+
+TEST_CASE("what a group gets does not depend on those beside it, and a short last one is fitted") {
+  const std::size_t columns = 7 * 32 + 12;
+  std::vector<float> weights = normal_values(3 * columns, 21);
+  for (std::size_t i = 32; i < 64; ++i) weights[i] = 0;
+  for (std::size_t i = 64; i < 96; ++i) weights[i] *= 1e-36F;
+  for (std::size_t i = 96; i < 128; ++i) weights[i] *= 1e30F;
+  std::vector<float> energies(columns);
+  for (std::size_t i = 128; i < columns; ++i) energies[i] = static_cast<float>(i % 5);
+  for (const Case& one : cases()) {
+    for (const auto& used : {std::vector<float>(), energies}) {
+      GroupFitter fitter(one.scheme);
+      std::vector<Fit> fits(3 * 8);
+      fitter.fit({weights, columns, 32, used}, fits);
+      for (std::size_t g = 0; g < fits.size(); ++g) {
+        const std::size_t begin = g % 8 * 32;
+        const std::size_t length = std::min<std::size_t>(32, columns - begin);
+        const std::span group = std::span(weights).subspan(g / 8 * columns + begin, length);
+        const auto counts = used.empty() ? std::span<const float>()
+                                         : std::span<const float>(used).subspan(begin, length);
+        CAPTURE(g);
+        CHECK(fits[g] == fit_of(fitter, group, counts));
+      }
+    }
+  }
+}
+
+/// Of the scale with the least error among many; the largest weight has the lowest code.
+double dense_error(const std::vector<float>& weights, int levels) {
+  double least = std::numeric_limits<double>::infinity();
+  const auto [low, high] = std::ranges::minmax(weights);
+  const float largest = high > -low ? -high : -low;
+  for (float factor = 0.85F; factor < 2.5F; factor += 0.004F) {
+    const float scale = largest / (static_cast<float>(levels - 1) / 2 * factor);
+    least = std::min(least, squared_error(weights, {}, {scale, levels / 2}, levels));
+  }
+  return least;
+}
+
+TEST_CASE("16 codes: the error is within 1 % of that of a dense search") {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::student_t_distribution<float> heavy(3);
+  std::uniform_real_distribution<float> even(-1, 1);
+  for (const std::size_t group : {32, 128, 1024}) {
+    for (const int kind : {0, 1, 2}) {
+      GroupFitter fitter({.layout = QuantizedLayout::onnx_matmul_nbits});
+      double ours = 0;
+      double dense = 0;
+      for (std::size_t done = 0; done < 16384; done += group) {
+        std::vector<float> weights(group);
+        for (float& weight : weights) {
+          weight = kind == 0 ? normal(random) : (kind == 1 ? heavy(random) : even(random));
+        }
+        ours += squared_error(weights, {}, fit_of(fitter, weights), 16);
+        dense += dense_error(weights, 16);
+      }
+      CAPTURE(group);
+      CAPTURE(kind);
+      CHECK(ours < dense * 1.01);
+    }
+  }
 }
 
 }  // namespace

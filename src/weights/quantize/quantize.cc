@@ -45,14 +45,17 @@ struct Job {
   throw ExportError(std::move(d));
 }
 
-[[noreturn]] void fail_at_row(const Weight& weight, std::size_t row,
-                              std::span<const std::byte> bytes) {
+[[noreturn]] void fail_in_rows(const Weight& weight, std::size_t first_row,
+                               std::span<const std::byte> bytes) {
   std::vector<float> values(bytes.size() / byte_size(weight.dtype));
   convert(weight.dtype, bytes, Dtype::f32, std::as_writable_bytes(std::span(values)));
   const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
   if (bad == values.end()) throw InternalError("a row is finite to one reader of it only");
+  const std::int64_t index = bad - values.begin();
+  const std::int64_t columns = weight.shape.back();
   fail(fmt::format("{} [{}] cannot be quantized: row {}, column {} is {}", weight.name,
-                   fmt::join(weight.shape, ", "), row, bad - values.begin(), *bad),
+                   fmt::join(weight.shape, ", "),
+                   static_cast<std::int64_t>(first_row) + index / columns, index % columns, *bad),
        {fmt::format("leave {} as it is, or repair the checkpoint", weight.name)});
 }
 
@@ -63,11 +66,13 @@ class Piece {
       : job_(job),
         packing_(*packing(job.scheme)),
         fitter_(job.scheme),
-        row_(job.columns()),
         row_codes_(facts(job.scheme.layout).blocks_apart
                        ? static_cast<std::size_t>(job.form.groups_per_row * job.form.group)
                        : job.columns()),
-        row_zero_points_(static_cast<std::size_t>(job.form.groups_per_row)) {}
+        row_zero_points_(static_cast<std::size_t>(job.form.groups_per_row)) {
+    // Groups are searched four at a time: of rows that have fewer, several are taken together.
+    rows_at_once_ = row_zero_points_.size() % kBatch == 0 ? 1 : kBatch;
+  }
 
   void make(std::size_t index) {
     codes_.clear();
@@ -75,10 +80,11 @@ class Piece {
     zero_points_.clear();
     sums_.clear();
     std::span<const std::byte> left = job_.piece(index);
-    for (std::size_t row = index * job_.rows_per_piece; !left.empty(); ++row) {
-      const auto bytes = left.first(job_.row_bytes());
-      if (!widen(job_.weight.dtype, bytes, row_)) fail_at_row(job_.weight, row, bytes);
-      quantize_row();
+    std::size_t row = index * job_.rows_per_piece;
+    while (!left.empty()) {
+      const auto bytes = left.first(std::min(left.size(), rows_at_once_ * job_.row_bytes()));
+      quantize_rows(row, bytes);
+      row += rows_at_once_;
       left = left.subspan(bytes.size());
     }
   }
@@ -96,27 +102,33 @@ class Piece {
   const std::vector<SquareSums>& sums() const { return sums_; }
 
  private:
-  void quantize_row() {
+  void quantize_rows(std::size_t first_row, std::span<const std::byte> bytes) {
+    const std::size_t rows = bytes.size() / job_.row_bytes();
+    weights_.resize(rows * job_.columns());
+    fits_.resize(rows * row_zero_points_.size());
+    if (!widen(job_.weight.dtype, bytes, weights_)) fail_in_rows(job_.weight, first_row, bytes);
     const auto group = static_cast<std::size_t>(job_.form.group);
-    SquareSums row_sums;
-    for (std::size_t g = 0; g < row_zero_points_.size(); ++g) {
-      const std::size_t begin = g * group;
-      const std::size_t count = std::min(group, row_.size() - begin);
-      const std::span weights(row_.data() + begin, count);
-      const auto energies =
-          job_.energies.empty() ? job_.energies : job_.energies.subspan(begin, count);
-      const bool counts = std::ranges::any_of(energies, [](float e) { return e > 0; });
-      const Fit fit = fitter_.fit(weights, counts ? energies : std::span<const float>());
-      row_sums += encode(weights, energies, fitter_.window(fit), {&row_codes_[begin], count});
-      row_zero_points_[g] = static_cast<std::uint8_t>(fit.zero_point);
-      scales_.push_back(fit.scale);
+    fitter_.fit({weights_, job_.columns(), group, job_.energies}, fits_);
+    for (std::size_t row = 0; row < rows; ++row) {
+      write_row(std::span(weights_).subspan(row * job_.columns(), job_.columns()),
+                std::span(fits_).subspan(row * row_zero_points_.size(), row_zero_points_.size()));
     }
+  }
+
+  void write_row(std::span<const float> weights, std::span<const Fit> fits) {
+    windows_.clear();
+    for (std::size_t g = 0; g < fits.size(); ++g) {
+      windows_.push_back(fitter_.window(fits[g]));
+      row_zero_points_[g] = static_cast<std::uint8_t>(fits[g].zero_point);
+      scales_.push_back(fits[g].scale);
+    }
+    sums_.push_back(encode(weights, job_.energies, static_cast<std::size_t>(job_.form.group),
+                           windows_, row_codes_));
     // What fills up the last group is zero to the kernel.
-    std::fill(row_codes_.begin() + static_cast<std::ptrdiff_t>(row_.size()), row_codes_.end(),
+    std::fill(row_codes_.begin() + static_cast<std::ptrdiff_t>(weights.size()), row_codes_.end(),
               row_zero_points_.back());
     append_packed(row_codes_, codes_);
     if (job_.form.zero_points) append_packed(row_zero_points_, zero_points_);
-    sums_.push_back(row_sums);
   }
 
   void append_packed(std::span<const std::uint8_t> codes, std::vector<std::byte>& to) const {
@@ -128,7 +140,10 @@ class Piece {
   const Job& job_;
   Packing packing_;
   GroupFitter fitter_;
-  std::vector<float> row_;
+  std::size_t rows_at_once_ = 1;
+  std::vector<float> weights_;
+  std::vector<Fit> fits_;
+  std::vector<Window> windows_;
   std::vector<std::uint8_t> row_codes_;
   std::vector<std::uint8_t> row_zero_points_;
   std::vector<std::byte> codes_;
