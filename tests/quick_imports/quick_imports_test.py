@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from zoo import ROWS
 
 from modelport.cli import main
 from modelport.quick_imports import gate
+from modelport.quick_imports.records import PackagesByModule
 
 
 def run(script: str, *args: object, plain: bool = False) -> str:
@@ -184,3 +187,21 @@ def test_a_release_that_was_not_tested_has_plain_imports(
 
 def test_quick_imports_are_tested_with_what_is_installed() -> None:
     assert gate.untested_packages() == []
+
+
+def test_packages_of_modules_are_those_of_importlib_without_reading_all_records() -> None:
+    read: list[int] = []
+
+    def read_all() -> Mapping[str, list[str]]:
+        read.append(1)
+        return metadata.packages_distributions()
+
+    packages = PackagesByModule(read_all)
+    everything = metadata.packages_distributions()
+    for module in ("torch", "numpy", "tokenizers", "huggingface_hub"):
+        assert packages.get(module, []) == list(dict.fromkeys(everything[module]))
+    assert not read
+    assert packages.get("no_such_module", []) == []
+    assert packages["yaml"] == everything["yaml"]  # of a package with another name
+    assert dict(packages) == everything
+    assert len(read) == 1

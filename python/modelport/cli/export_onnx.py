@@ -17,6 +17,8 @@ from ..artifacts.artifact import Artifact
 from ..artifacts.staging import Staging
 from ..artifacts.variants import named
 from ..base.errors import problem
+from ..exporters.linked import fingerprint_meanwhile
+from ..hub.files import weights_in
 from ..quick_imports.command import import_quickly
 from . import export_generation
 from .calibration_file import read_samples
@@ -36,6 +38,8 @@ def run(args: Any, console: Console) -> bool:
             console.note(f"--{flag.replace('_', '-')} makes no difference here")
     if args.from_optimize:
         console.note(args.from_optimize)
+    if args.weights == "link":
+        fingerprint_meanwhile(folder / name for name in weights_in(folder))
     staging = Staging(args.out)
     with warnings_as_notes(console), staging, interruptible(staging.discard):
         exports: list[Export] = []

@@ -6,11 +6,11 @@ overwrites the checkpoint overwrites them: the model carries fingerprints, by wh
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .. import _artifact
@@ -41,15 +41,36 @@ def linked(places: Places, model: Path, home: Path | None = None) -> Iterator[tu
         raise
 
 
+_meanwhile: list[threading.Thread] = []
+_known: dict[tuple[int, ...], str] = {}  # by what the system says of a file, whatever its name
+
+
+def fingerprint_meanwhile(files: Iterable[Path]) -> None:
+    """Has a thread read files that are about to be linked, while this one goes on. A file that changes afterwards is
+    read again, and one that cannot be read fails where it is needed."""
+
+    def read() -> None:
+        for file in files:
+            with suppress(Exception):
+                _read(file)
+
+    _meanwhile.append(threading.Thread(target=read))
+    _meanwhile[-1].start()
+
+
 def _fingerprint(file: Path) -> str:
-    now = file.stat()
-    return _fingerprint_of(file, (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns))
+    while _meanwhile:
+        _meanwhile.pop().join()
+    return _read(file)
 
 
-@functools.lru_cache(maxsize=256)
-def _fingerprint_of(file: Path, _state: tuple[int, ...]) -> str:
+def _read(file: Path) -> str:
     """The parts of a model point into the same files, which are read once."""
-    return _artifact.fingerprint(os.fspath(file))
+    now = file.stat()
+    state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)
+    if state not in _known:
+        _known[state] = _artifact.fingerprint(os.fspath(file))
+    return _known[state]
 
 
 def _second_name(file: Path, model: Path, made: list[Path]) -> Path:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 CONFIG, SINGLE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
@@ -49,6 +53,14 @@ def settings(files: Iterable[str], *, code: bool) -> list[str]:
         elif _any(file, _SETTINGS) and not _any(file, _NO_SETTINGS):
             found.append(file)
     return found
+
+
+def weights_in(folder: Path) -> list[str]:
+    """The same of a folder; none where its index cannot be read, which whoever opens it says better."""
+    with suppress(OSError, ValueError, AttributeError):
+        index = json.loads((folder / INDEX).read_bytes()) if (folder / INDEX).exists() else None
+        return weights(os.listdir(folder), index)
+    return []
 
 
 def weights(files: Iterable[str], index: dict[str, Any] | None) -> list[str]:

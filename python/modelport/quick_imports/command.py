@@ -13,6 +13,8 @@ export runs. They are left out here, in the process of a command and nowhere els
   generation use them. Afterwards they are: some models compute with scipy.
 - transformers looks through the sources of all its models for the names that they offer, twice: once is enough. While
   it does, a thread has the system load torch's libraries.
+- transformers reads the records of all installed packages to learn which of them has a module, and asks for a few
+  modules that have the name of their package. The records of those are enough.
 - Garbage is not collected while modules are made, all of which stay.
 
 It happens only in a process that is a command and ends with it (`allow`), and only beside releases of torch and
@@ -32,12 +34,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 from .deferred import META_KERNELS, InShells, Shell, ShellOfOperators
 from .gate import untested_packages
+from .records import PackagesByModule
 
 _PLAIN = "MODELPORT_PLAIN_IMPORTS"
 _HIDDEN = ("scipy", "sklearn")
@@ -184,7 +188,8 @@ class _ScanOnce(MetaPathFinder):
             run = spec.loader.exec_module
 
             def run_and_change(module: Any) -> None:
-                run(module)
+                with _records_when_asked():
+                    run(module)
                 scan = module.create_import_structure_from_path
                 module.create_import_structure_from_path = self._remembered(scan)
                 module.fetch__all__ = _from_its_line(module.fetch__all__)
@@ -205,6 +210,16 @@ class _ScanOnce(MetaPathFinder):
             return names
 
         return scanned
+
+
+@contextmanager
+def _records_when_asked() -> Iterator[None]:
+    read_all = metadata.packages_distributions
+    metadata.packages_distributions = lambda: PackagesByModule(read_all)  # type: ignore[assignment,return-value]
+    try:
+        yield
+    finally:
+        metadata.packages_distributions = read_all
 
 
 def _from_its_line(names_in: Callable[[str], Any]) -> Callable[[str], Any]:
