@@ -17,7 +17,7 @@ static_assert(kBatch == kLanes);
 /// Of 256 codes every factor has other roundings, and it pays to try many that are wider.
 SearchPlan plan_for(const ScaleSearch::Codes& codes, const GroupBatch& groups) {
   const auto count = static_cast<float>(groups.length);
-  SearchPlan plan{.length = groups.length};
+  SearchPlan plan{.length = groups.length, .weighted = groups.energies[0] != nullptr};
   if (codes.levels > 16) {
     plan.wider = 4;
     plan.wide_step = 0.006F;
@@ -31,7 +31,7 @@ SearchPlan plan_for(const ScaleSearch::Codes& codes, const GroupBatch& groups) {
     const float finest = codes.zero_points ? 0.02F : 0.04F;
     for (float step = (plan.narrowest - 1) / 3; step > finest; step /= 2) ++plan.rounds;
   }
-  if (groups.energies[0] != nullptr) {  // the largest weight may count nothing
+  if (plan.weighted) {  // the largest weight may count nothing
     plan.narrowest = 1000;
     plan.rounds = 5;
   }
@@ -286,11 +286,12 @@ void search(const ScaleSearch::Codes& codes, const SearchPlan& plan, const Batch
 }  // namespace
 
 BatchFits ScaleSearch::run(const GroupBatch& groups) {
-  if (plan_.length != groups.length) plan_ = plan_for(codes_, groups);
+  const bool weighted = groups.energies[0] != nullptr;
+  if (plan_.length != groups.length || plan_.weighted != weighted) plan_ = plan_for(codes_, groups);
   weights_.resize(groups.length * kLanes);
   Batch batch{weights_.data(), nullptr, groups.length};
   Ranges range = side_by_side(groups.weights, groups.length, weights_.data());
-  if (groups.energies[0] != nullptr) {
+  if (weighted) {
     energies_.resize(groups.length * kLanes);
     side_by_side(groups.energies, groups.length, energies_.data());
     batch.energies = energies_.data();

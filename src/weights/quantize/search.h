@@ -29,6 +29,7 @@ struct BatchFits {
 /// that spans the range. Beyond 1 the largest weights are cut, and all others gain.
 struct SearchPlan {
   std::size_t length = 0;  // of a group
+  bool weighted = false;
   float wide_step = 0.055F;
   float narrowest = 1;  // of five: one below 1, then 1 itself and evenly on to this
   // It is nearer where codes would reach less than so many deviations, but not as near as this.
@@ -48,17 +49,17 @@ class ScaleSearch {
   };
   explicit ScaleSearch(const Codes& codes) : codes_(codes) {}
 
-  /// Weights are finite. Scales are in units of the largest weight of a group; where the inverse of
-  /// that is not finite, they mean nothing. At least one energy of a group is positive. For a scale
-  /// that is stored as it is, the error is never larger than that of the scale which spans the
-  /// range.
+  /// Weights are finite; of a group whose largest one has no finite inverse, the scale means
+  /// nothing. At least one energy of a group is positive. For a scale that is stored as it is, the
+  /// error is never larger than that of the scale which spans the range. What a group gets does not
+  /// depend on the others.
   BatchFits run(const GroupBatch& batch);
 
  private:
   Codes codes_;
   SearchPlan plan_;
-  std::vector<float> weights_;   // four groups side by side, the largest weight of each 1
-  std::vector<float> energies_;  // the same of these, as they are
+  std::vector<float> weights_;   // four groups side by side
+  std::vector<float> energies_;  // the same of these
 };
 
 }  // namespace modelport::weights
