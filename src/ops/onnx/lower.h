@@ -85,8 +85,6 @@ class Lower : public emit::Emitter {
   Value range(const Int& n);
   /// A tensor of this shape, all `value` (which has no axes).
   Value filled(Value value, const Shape& shape);
-  /// With one element more along the axis.
-  Value with_zeros(Value x, std::int64_t axis);
 
   // --- complex numbers --------------------------------------------------------------------------
   bool has_transform(const Int& n, Dtype dtype) const override;                 // fourier.cc

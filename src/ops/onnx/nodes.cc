@@ -149,22 +149,15 @@ Value Lower::matmul(Value a, Value b) {
   if (right.size() > 1) result.push_back(right.back());
   // A sum of nothing is 0; onnxruntime neither loads nor runs all products of that kind.
   if (!left.empty() && left.back().constant() == 0) return filled(number(0.0, own), result);
-  // Where it runs them, it leaves the result as the memory was: a zero more on both sides is
-  // nothing more.
-  if (!left.empty() && !left.back().constant() && !surely_at_least(left.back(), 1)) {
-    return matmul(with_zeros(a, rank(a) - 1),
-                  with_zeros(b, std::max<std::int64_t>(rank(b) - 2, 0)));
-  }
   // Nor does it multiply no rows at all with a vector.
   if (right.size() == 1 && left.size() > 1 && !surely_at_least(left[left.size() - 2], 1))
     return squeeze(matmul(a, unsqueeze(b, {1})), {rank(a) - 1});
-  return emit("MatMul", {a, b}, {}, {dtype(a), std::move(result)});
-}
-
-Value Lower::with_zeros(Value x, std::int64_t axis) {
-  Shape one = shape(x);
-  one[axis] = 1;
-  return concat({x, filled(number(0.0, dtype(x)), one)}, axis);
+  const Int summed = left.empty() ? Int(1) : left.back();
+  const Value product = emit("MatMul", {a, b}, {}, {dtype(a), std::move(result)});
+  if (summed.constant() || surely_at_least(summed, 1)) return product;
+  // Where it does, it leaves the result as the memory was.
+  const Value nothing = compare("Equal", scalar(summed), number(std::int64_t{0}, Dtype::i64));
+  return where(nothing, number(0.0, own), product);
 }
 
 // --- shapes --------------------------------------------------------------------------------------
