@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from right_or_refused import right_or_refused
@@ -58,3 +60,28 @@ def twice_or_scaled_far_away(x: torch.Tensor) -> torch.Tensor:
 def test_nor_is_it_dropped_where_it_is_far_from_the_example(size: int) -> None:
     captured = modelport.capture(twice_or_scaled_far_away, (torch.randn(7),), dynamic=True)
     right_or_refused(twice_or_scaled_far_away, captured, torch.randn(size))
+
+
+def as_many_columns_as_rows(x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y[:, : len(x)] = y[:, : len(x)].flip(0)
+    return y.repeat((len(x) + 2) // 2, 1, 1)
+
+
+def half_of_the_last_two(x: torch.Tensor) -> torch.Tensor:
+    marked = torch.zeros(x[-2:].shape)
+    marked[: len(x) // 2] = 5
+    return torch.cat([x, marked])
+
+
+@pytest.mark.parametrize("model", [as_many_columns_as_rows, half_of_the_last_two])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 6, 9])
+def test_a_part_that_is_the_whole_in_the_example_is_a_part_in_files_too(model: Any, size: int) -> None:
+    captured = modelport.capture(model, (torch.randint(-4, 5, (5, 2)) / 4,), dynamic=True)
+    x = torch.randint(-4, 5, (size, 2)) / 4
+    program = modelport.OnnxProgram(captured, modelport.OnnxConfig(), 23)
+    if right_or_refused(model, captured, x):
+        assert torch.equal(program(x=x)[0], model(x))
+    else:
+        with pytest.raises(modelport.ExportError, match="E0304"):
+            program(x=x)
