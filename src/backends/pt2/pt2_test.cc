@@ -182,14 +182,14 @@ TEST_CASE("a symbolic number is computed once, before its first use") {
         "ones.default\n");
 }
 
-TEST_CASE("a size that only a sum holds is solved for") {
+TEST_CASE("a size that only a sum holds is solved for, and stops where it leaves a remainder") {
   const Json program = program_of(
       "graph g(%x: f32[a], %y: f32[2*b + a])\n  where a in 3.. = 3, b in 3.. = 4\n{\n"
       "  %1 = aten.zeros(size=[b]) : f32[b]\n  return z = %1\n}\n");
   CHECK(targets_of(program) ==
         "torch.ops.aten.sym_size.int\ntorch.ops.aten.sym_size.int\n_operator.sub\n_operator."
-        "floordiv\n"
-        "torch.ops.aten.zeros.default\n");
+        "floordiv\n_operator.mul\n_operator.add\ntorch.ops.aten.sym_size.int\n_operator.eq\n"
+        "torch.ops.aten._assert_scalar.default\ntorch.ops.aten.zeros.default\n");
 }
 
 TEST_CASE("a size of nothing is tested for, which torch's own ranges let through") {
