@@ -78,7 +78,7 @@ def cells(row: Any, reasons: dict[str, int]) -> list[str]:
 @functools.cache
 def in_place() -> set[str]:
     """The classes of which a test shows that their cache is written in place."""
-    text = (ROOT / "tests/generation/zoo_in_place_test.py").read_text()
+    text = (ROOT / "tests/zoo/generating.py").read_text()
     return set(re.findall(r'"(\w+)"', text.partition("IN_PLACE = (")[2].partition(")")[0]))
 
 

@@ -15,7 +15,8 @@ from ..values.tolerance import same_values
 from .captured import Captured
 from .trial_inputs import Sizes, shuffled
 
-Place = tuple[Callable[[], Flat], Sizes]  # the inputs of a trial, and room for their sizes
+# The inputs of a trial, room for their sizes, and whether the graph has to be for them.
+Place = tuple[Callable[[], Flat], Sizes, bool]
 _LOOKED_AT = 4096  # elements of an output, to find them
 
 
@@ -52,13 +53,14 @@ def not_wrong(model: Any, captured: Captured, places: list[Place], *, with_count
     runs = max(least, min(most, _NODES_RUN // max(1, captured.program.node_count())))
     for turn in range(runs if places else 0):
         rounds, at = divmod(turn, len(places))
-        inputs, sizes = places[at]
+        inputs, sizes, has_to = places[at]
         agrees = None
         if rounds or at % 2:
             other = shuffled(inputs(), turn)
             agrees = _comparison(model, captured, other, sizes, doubtful=None, with_counters=with_counters)
         if agrees is None and rounds == 0:
-            agrees = _comparison(model, captured, inputs(), sizes, with_counters=with_counters)
+            doubtful = False if has_to else None
+            agrees = _comparison(model, captured, inputs(), sizes, doubtful, with_counters)
         if agrees is False:
             return False
     return True

@@ -25,6 +25,7 @@ _LARGER = 16  # times the example: a model at sizes far above it would take long
 _STEPS = 6  # bounds in a row that are tried on each side; the next one stays
 _AWAY = (0, 1, -1, 2, -2, 4, -4, 8, -8, 16, -16)  # from a size, where its neighbours are looked for
 _NEIGHBOURS = 4  # of a size: conditions on remainders are met and broken among them
+_SMALL = 64  # nodes of a graph whose sizes are tried in any combination
 _TRIED_BY_VALUE = 4  # conditions that followed from others, with a run of the model for each
 _CONDITIONS = 3  # sizes at most that are tried for them: each costs a capture and some runs of the model
 
@@ -139,7 +140,7 @@ def _crossed(program: Any, name: str, sizes: list[int]) -> list[Sizes]:
     larger = {dim["name"]: dim["hint"] + 1 for dim in dims}
     apart = {dim["name"]: 2 * dim["hint"] + 1 + turn for turn, dim in enumerate(dims)}
     crossed = [{name: at} for at in sizes]
-    for others in (larger, apart):
+    for others in (larger, apart) if program.node_count() <= _SMALL else (larger,):
         within = {d["name"]: others[d["name"]] for d in dims if inside(others[d["name"]], d["lo"], d["hi"])}
         crossed += [within | {name: at} for at in sizes if within and program.admits(hints | within | {name: at})]
     return crossed
@@ -234,7 +235,7 @@ def _decided(
         chosen = Captured(program, captured.inputs, other.outputs, other.in_graph)
         widened = program.widen(other.program, list(sizes), captured.program)
         # Rows of the example that are alike hide that one stood for all: its data in another order show it.
-        right = widened and not_wrong(model, chosen, [(lambda: captured.inputs, {})])
+        right = widened and not_wrong(model, chosen, [(lambda: captured.inputs, {}, True)])
         return chosen if right and _right_nearby(model, chosen, chosen, sizes, at) else captured
     return captured
 
@@ -247,13 +248,16 @@ def _right_nearby(
     for name, size in sizes.items():
         around = [size, *_nearby(wider.program, name, size)]
         new = [near for near in around if name not in old or not inside(near, *old[name])]
-        if not not_wrong(model, captured, _places(at, _crossed(wider.program, name, new))):
+        # Of large models many sizes belong together (a mask and its text): what they do apart is nobody's question.
+        small = wider.program.node_count() <= _SMALL
+        tried = _crossed(wider.program, name, new) if small else [{name: near} for near in new]
+        if not not_wrong(model, captured, _places(at, tried)):
             return False
     return True
 
 
 def _places(at: _At, sizes: list[Sizes], *, with_room: bool = True) -> list[Place]:
-    return [(functools.partial(at, tried), tried if with_room else {}) for tried in sizes]
+    return [(functools.partial(at, tried), tried if with_room else {}, len(tried) == 1) for tried in sizes]
 
 
 def _copy_of(captured: Captured) -> Captured:

@@ -156,7 +156,11 @@ Value Lower::matmul(Value a, Value b) {
   const Value product = emit("MatMul", {a, b}, {}, {dtype(a), std::move(result)});
   if (summed.constant() || surely_at_least(summed, 1)) return product;
   // Where it does, it leaves the result as the memory was.
-  const Value nothing = compare("Equal", scalar(summed), number(std::int64_t{0}, Dtype::i64));
+  // Its size is read from the operand: nothing else may have it yet where the data decide it.
+  const std::int64_t last = rank(a) - 1;
+  const Value size = emit("Shape", {a}, {{"start", {Int(last)}}, {"end", {Int(last + 1)}}},
+                          {Dtype::i64, {Int(1)}});
+  const Value nothing = compare("Equal", squeeze(size, {0}), number(std::int64_t{0}, Dtype::i64));
   return where(nothing, number(0.0, own), product);
 }
 
