@@ -222,7 +222,7 @@ bench-quantize: build
 	$(PY) bench/bench_quantize.py
 
 # ExecuTorch's own compiler, which the peer uses, needs all that its wheel asks for (pip install executorch==1.5.1): without
-# it the peer fails in that format, which is its slowest, and is counted without it. A quarter of an hour.
+# it the peer fails in that format, which is its slowest, and is counted without it.
 bench-fleet: build $(VENV)/.bench
 	$(PY) bench/bench_fleet.py
 

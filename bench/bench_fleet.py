@@ -7,7 +7,7 @@ exports a model that generates in the parts that it generates with, but for pt2.
 in it. Rates are by processor time, which others on the machine change little; the clock's are printed beside them.
 
 Exits with 1 where a requirement is missed. `--models N` takes N models of the zoo, at equal distances; `--sample N`
-gives the peer N of them; `--quick` leaves the peer out. All takes about a quarter of an hour on a quiet machine."""
+gives the peer N of them; `--quick` leaves the peer out."""
 
 from __future__ import annotations
 
