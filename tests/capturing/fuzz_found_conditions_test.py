@@ -42,6 +42,23 @@ def test_a_condition_on_data_that_followed_from_a_size_is_kept_where_the_size_is
     right_or_refused(wider_than_what_data_say, captured, torch.tensor(ids))
 
 
+def slice_within_what_data_say(ids: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    first = y.narrow(0, 0, min(y.shape[1], 7))
+    first[: ids.sum().item() % 5 + 1]
+    return first.unbind(0)[-1]
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3, 2], [0, 0, 0, 0], [1, 2, 3, 3]])
+def test_a_condition_that_is_required_is_decided_once_though_no_proof_finds_it_again(ids: list[int]) -> None:
+    y = torch.arange(32.0).reshape(4, 4, 2)
+    captured = modelport.capture(
+        slice_within_what_data_say,
+        (torch.tensor([1, 2, 3, 0]), y),
+        dynamic_shapes={"ids": {0: "s"}, "y": {0: "b", 1: "s"}},
+    )
+    right_or_refused(slice_within_what_data_say, captured, torch.tensor(ids), y + 1)
+
+
 def other_rows_for_other_data(x: torch.Tensor) -> torch.Tensor:
     rows = x if x.long().sum().item() % 2 == 0 else x[:-2]
     return x[:, 1:] if bool(rows.shape[0] - 4) else x * 3.3

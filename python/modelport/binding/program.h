@@ -29,6 +29,7 @@ struct Program {
   shape::Dims dims;                  // as the capture left them; a trial's has what it met
   std::vector<shape::Guard> tried;   // what held in other captures that do the same
   std::vector<shape::AskedElsewhere> elsewhere;  // what they asked that this one never met
+  std::vector<shape::Bool> decided;              // of the open ones: harmless, or required by now
 };
 
 void bind_program(py::module_& module);

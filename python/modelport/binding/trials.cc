@@ -33,8 +33,13 @@ shape::Bindings sizes_unlike(const Program& trial, const Program& first) {
 }
 
 std::vector<shape::OpenCondition> open_conditions_of(Program& program) {
-  return shape::open_conditions({program.graph.dims, program.graph.guards}, program.dims,
-                                program.elsewhere, program.tried);
+  auto open = shape::open_conditions({program.graph.dims, program.graph.guards}, program.dims,
+                                     program.elsewhere, program.tried);
+  // One that was required may be known by its ranges, which not every proof finds again.
+  std::erase_if(open, [&](const shape::OpenCondition& one) {
+    return std::ranges::find(program.decided, one.guard.condition) != program.decided.end();
+  });
+  return open;
 }
 
 /// Takes over the sizes of a trial at other sizes of the symbols named, which does the same as the
@@ -68,7 +73,7 @@ std::vector<std::map<std::string, std::int64_t>> open_conditions(Program& progra
 void decide_condition(Program& program, std::size_t number, bool harmless) {
   const shape::Guard guard = open_conditions_of(program).at(number).guard;
   if (!harmless) shape::require({program.graph.dims, program.graph.guards}, guard);
-  program.tried.push_back({!guard.condition, guard.effect, guard.where, guard.module_path});
+  program.decided.push_back(guard.condition);
 }
 
 /// Symbols of the inputs that some condition besides their ranges concerns, each with a size that
