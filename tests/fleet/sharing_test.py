@@ -99,7 +99,7 @@ class _Quick:
     def close(self) -> None: ...
 
 
-def test_a_model_that_crashes_after_another_format_costs_its_row_alone(tmp_path: Path) -> None:
+def test_an_export_that_is_refused_between_other_formats_costs_its_row_alone(tmp_path: Path) -> None:
     os.makedirs(tmp_path / "out")
     model = tiny_checkpoints.save("bert", tmp_path)
     settings = Settings(str(tmp_path / "out"), str(tmp_path / "cache"), timeout=300)

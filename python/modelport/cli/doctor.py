@@ -43,6 +43,7 @@ EXTRAS = (
     Extra("onnx", "onnx>=1.19", "ONNX files are not looked into node by node", "1.19"),
     Extra("executorch", "executorch==1.5.1", ".pte files are not run: no check, no load, no run", "1.5.1"),
     Extra("onnxruntime-genai", "onnxruntime-genai>=0.18", "folders of --for genai are not tried here", "0.18"),
+    Extra("openvino", "openvino>=2026.4", "no export to OpenVINO, and its models are not run", "2026.4"),
     Extra("ray", "ray>=2.44", "fleets stay on this machine", "2.44"),
 )
 _LISTED = ("huggingface_hub", "safetensors", "numpy")

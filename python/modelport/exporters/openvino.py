@@ -17,6 +17,7 @@ from ..artifacts.ir import MODEL_FILE, names_of
 from ..artifacts.limits import Limits
 from ..artifacts.staging import Staging
 from ..base.errors import problem
+from ..base.versions import OLDEST
 from ..generation.components import Components
 from ..runtimes.openvino import IrSession, needs_openvino
 from ..runtimes.openvino_conversion import convert, save
@@ -30,7 +31,7 @@ class OpenVINOExporter(HfExporter):
     """Captures a model and gives an OpenVINO model of it."""
 
     required_packages: ClassVar[list[str]] = ["torch"]
-    min_versions: ClassVar[dict[str, str]] = {"torch": "2.13.0"}
+    min_versions: ClassVar[dict[str, str]] = OLDEST
 
     def validate_environment(self) -> None:
         super().validate_environment()
