@@ -48,6 +48,7 @@ def check(root: Path) -> list[str]:
     problems = _check_table(rooms)
     if problems:
         return problems
+    rooms = reached(rooms)
     package = root / PACKAGE
     edges: dict[Path, list[Path]] = {}
     for file in sorted(package.rglob("*.py")):
@@ -67,17 +68,33 @@ def check(root: Path) -> list[str]:
     return [f"{PACKAGE}: these files import each other: {circle}" for circle in _circles(edges, package)]
 
 
+def reached(rooms: dict[str, list[str]]) -> dict[str, list[str]]:
+    """For each room all that lie below it, those that it names first."""
+    below: dict[str, list[str]] = {}
+    for room, named in rooms.items():
+        further = [name for other in named for name in below[other]]
+        below[room] = list(dict.fromkeys([*named, *further]))
+    return below
+
+
 def _check_table(rooms: dict[str, list[str]]) -> list[str]:
-    """Every room lists all that is below it, and only what was listed before."""
+    """Every room names rooms above it in the list, and none that another of them reaches."""
     problems: list[str] = []
     known: set[str] = set()
-    for room, allowed in rooms.items():
-        beyond = {name for other in allowed for name in rooms.get(other, ())} - set(allowed)
+    for room, named in rooms.items():
         where = f"rooms.toml: python room {room}"
-        problems += [f"{where} names {other}, which is not listed above it" for other in allowed if other not in known]
-        problems += [f"{where} lacks {name}, which a room at its right may import" for name in sorted(beyond)]
+        problems += [f"{where} names {other}, which is not listed above it" for other in named if other not in known]
         known.add(room)
-    return problems
+    if problems:
+        return problems
+    below = reached(rooms)
+    return [
+        f"rooms.toml: python room {room} names {other}, which {through} reaches already"
+        for room, named in rooms.items()
+        for other in named
+        for through in named
+        if other in below[through]
+    ]
 
 
 def _check_import(
