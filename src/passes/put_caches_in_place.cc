@@ -15,7 +15,7 @@ namespace {
 using ops::fusions::CachedAttention;
 
 constexpr std::string_view kOp = "modelport.group_query_attention";
-constexpr std::string_view kFusion = "attention on a cache in place";
+constexpr std::string_view kCacheInPlace = "attention on a cache in place";
 constexpr std::string_view kMask = "attention_mask";
 constexpr std::string_view kTotal = "total_sequence_length";
 constexpr std::string_view kRoom = "cache_length";
@@ -77,7 +77,7 @@ class InPlace {
       if (!found) continue;
       const std::string& path = graph_.place(graph_.node({i}).place).module_path;
       if (const auto* why = std::get_if<std::string>(&*found)) {
-        context_.notes.push_back({std::string(kFusion), *why, path});
+        context_.notes.push_back({std::string(kCacheInPlace), *why, path});
         all = false;
         continue;
       }
@@ -85,7 +85,8 @@ class InPlace {
       all = all && sites_.back().padding == lengths_.mask;
     }
     if (all && sites_.empty())
-      context_.notes.push_back({std::string(kFusion), "it is written in a way of its own", ""});
+      context_.notes.push_back(
+          {std::string(kCacheInPlace), "it is written in a way of its own", ""});
     return all && !sites_.empty() && keeps_nothing_else();
   }
 
@@ -147,12 +148,13 @@ class InPlace {
       return graph_.value(id).name.starts_with("past") && !caches.contains(id);
     };
     if (!graph_.assumptions.empty()) {
-      context_.notes.push_back(
-          {std::string(kFusion), "the model branches on its data, which padding is part of", ""});
+      context_.notes.push_back({std::string(kCacheInPlace),
+                                "the model branches on its data, which padding is part of", ""});
       return false;
     }
     if (std::ranges::none_of(graph_.inputs, other)) return true;
-    context_.notes.push_back({std::string(kFusion), "there is a state beside keys and values", ""});
+    context_.notes.push_back(
+        {std::string(kCacheInPlace), "there is a state beside keys and values", ""});
     return false;
   }
 
@@ -269,14 +271,14 @@ void put_caches_in_place(ir::Graph& graph, FusionContext& context) {
   if (!lengths) {
     if (ops::fusions::first_cache(graph))
       context.notes.push_back(
-          {std::string(kFusion), "no input attention_mask covers all tokens", ""});
+          {std::string(kCacheInPlace), "no input attention_mask covers all tokens", ""});
     return;
   }
   InPlace pass(measured, *lengths, context);
   if (!pass.find()) return;
   ir::Graph result = pass.rebuilt();
   if (pass.leaves_others(result)) {
-    context.notes.push_back({std::string(kFusion), "other nodes read the cache as well", ""});
+    context.notes.push_back({std::string(kCacheInPlace), "other nodes read the cache as well", ""});
     return;
   }
   pass.note();

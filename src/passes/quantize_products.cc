@@ -13,7 +13,7 @@
 namespace modelport::passes {
 namespace {
 
-constexpr std::string_view kFusion = "products in 8 bits";
+constexpr std::string_view kProductsIn8Bits = "products in 8 bits";
 
 class Products {
  public:
@@ -44,7 +44,8 @@ class Products {
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
 
   void note(const ir::Node& node) {
-    context_.notes.push_back({std::string(kFusion), "", graph_.place(node.place).module_path});
+    context_.notes.push_back(
+        {std::string(kProductsIn8Bits), "", graph_.place(node.place).module_path});
   }
 
   /// Two further outputs for each input of products: its least and its largest value.

@@ -14,7 +14,7 @@
 namespace modelport::passes {
 namespace {
 
-constexpr std::string_view kFusion = "weights in few bits";
+constexpr std::string_view kWeightsInFewBits = "weights in few bits";
 
 ir::TensorType tensor(const weights::TensorForm& made) {
   return {made.dtype, {made.shape.begin(), made.shape.end()}};
@@ -56,7 +56,7 @@ class Quantizer {
 
   void note(const ir::Node& node, std::string why) {
     context_.notes.push_back(
-        {std::string(kFusion), std::move(why), graph_.place(node.place).module_path});
+        {std::string(kWeightsInFewBits), std::move(why), graph_.place(node.place).module_path});
   }
 
   const Stored& stored(ir::ValueId id, ir::PlaceId place) {

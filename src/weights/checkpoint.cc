@@ -19,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSingleFile = "model.safetensors";
-constexpr std::string_view kIndexFile = "model.safetensors.index.json";
 constexpr std::size_t kMostNames = 20;  // of files, in one message
 
 Diagnostic problem(Code code, std::string what, std::vector<std::string> ways_out) {

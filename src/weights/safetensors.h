@@ -19,6 +19,10 @@ namespace modelport::weights {
 /// The format's own bound; a longer header is a file of another kind.
 inline constexpr std::uint64_t kLongestHeader = 100'000'000;
 
+/// What a checkpoint's file is called, and the list of its shards where it has several.
+inline constexpr std::string_view kSingleFile = "model.safetensors";
+inline constexpr std::string_view kIndexFile = "model.safetensors.index.json";
+
 using Shape = std::vector<std::int64_t>;
 
 struct TensorEntry {

@@ -15,9 +15,6 @@
 namespace modelport::weights {
 namespace {
 
-constexpr std::string_view kSingleFile = "model.safetensors";
-constexpr std::string_view kIndexFile = "model.safetensors.index.json";
-
 /// The order in which the safetensors library lays tensors out: wide types first, so that each
 /// tensor is aligned to its element size without padding between tensors.
 constexpr std::array kLayoutOrder{

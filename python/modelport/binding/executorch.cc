@@ -18,8 +18,6 @@ struct GivenMethod {
   std::vector<signature::FrozenArgument> frozen;
 };
 
-using Names = std::map<std::string, std::string>;
-
 /// The program with other names for some axes; those with one name are one.
 std::shared_ptr<Program> rename_axes(const Program& program, const Names& axes) {
   shape::Substitution renamed;
@@ -86,7 +84,7 @@ executorch::Delegate delegate_of(const py::dict& row) {
   return delegate;
 }
 
-py::dict row_of(const executorch::MethodWritten& method) {
+py::dict written_row(const executorch::MethodWritten& method) {
   py::dict row;
   row["arena_bytes"] = method.arena_bytes;
   row["least_arena_bytes"] = method.least_arena_bytes;
@@ -101,7 +99,7 @@ py::dict report_of(const executorch::ExecutorchWritten& written) {
   for (const auto& file : written.files) files.append(file.string());
   py::dict methods;
   for (const executorch::MethodWritten& method : written.methods)
-    methods[py::str(method.name)] = row_of(method);
+    methods[py::str(method.name)] = written_row(method);
   py::list losses;
   for (const weights::ConversionLoss& loss : written.losses)
     losses.append(py::make_tuple(loss.name, std::string(name(loss.from)),
@@ -114,7 +112,7 @@ py::dict report_of(const executorch::ExecutorchWritten& written) {
   return report;
 }
 
-py::dict write(const std::string& path, const py::dict& given) {
+py::dict write_program(const std::string& path, const py::dict& given) {
   std::vector<GivenMethod> methods;
   for (const py::handle row : py::cast<py::list>(given["methods"]))
     methods.push_back(method_of(py::cast<py::dict>(row)));
@@ -140,12 +138,13 @@ py::dict write(const std::string& path, const py::dict& given) {
 
 py::dict measure(const py::dict& given) {
   const GivenMethod method = method_of(given);
-  return row_of(executorch::measure(source_of(method)));
+  return written_row(executorch::measure(source_of(method)));
 }
 
 /// What a lowered program is valid for, as JSON.
-std::string limits(const std::shared_ptr<Program>& program, const executorch::GivenBounds& bounds,
-                   const py::dict& frozen, bool with_checks) {
+std::string limits_of_program(const std::shared_ptr<Program>& program,
+                              const executorch::GivenBounds& bounds, const py::dict& frozen,
+                              bool with_checks) {
   const weights::WeightStore store;  // of no concern here
   const executorch::MethodSource source{
       .graph = program->graph, .weights = store, .bounds = bounds, .frozen = frozen_of(frozen)};
@@ -156,10 +155,10 @@ std::string limits(const std::shared_ptr<Program>& program, const executorch::Gi
 
 void bind_executorch(py::module_& module) {
   module.def("rename_axes", &rename_axes, py::arg("program"), py::arg("axes"));
-  module.def("executorch_limits", &limits, py::arg("program"), py::arg("bounds"), py::arg("frozen"),
-             py::arg("with_checks"));
+  module.def("executorch_limits", &limits_of_program, py::arg("program"), py::arg("bounds"),
+             py::arg("frozen"), py::arg("with_checks"));
   module.def("measure_executorch", &measure);
-  module.def("write_executorch", &write);
+  module.def("write_executorch", &write_program);
 }
 
 }  // namespace modelport::binding

@@ -22,7 +22,7 @@ ops::executorch::Storing storing_of(const Form& linear, const Form& embedding) {
 }
 
 /// The program with its nodes lowered; it has the weights of the one it was made from.
-std::shared_ptr<Program> lower(const Program& program, const Form& embedding) {
+std::shared_ptr<Program> lower_to_executorch(const Program& program, const Form& embedding) {
   const py::gil_scoped_release no_gil;
   auto lowered = std::make_shared<Program>();
   lowered->graph = passes::lower_to(
@@ -66,7 +66,8 @@ bool has_xnnpack_cell(const std::string& name) {
 }  // namespace
 
 void bind_lower_executorch(py::module_& module) {
-  module.def("lower_executorch", &lower, py::arg("program"), py::arg("embedding") = py::none());
+  module.def("lower_executorch", &lower_to_executorch, py::arg("program"),
+             py::arg("embedding") = py::none());
   module.def("lower_xnnpack", &lower_xnnpack, py::arg("program"), py::arg("linear"),
              py::arg("embedding"), py::arg("least_nodes"));
   module.def("executorch_cell", &cell_of, py::arg("name"));

@@ -65,8 +65,6 @@ passes::WeightQuantization quantization_of(const py::dict& given) {
           .only_stored = given.contains("only_stored") && py::cast<bool>(given["only_stored"])};
 }
 
-using Names = std::map<std::string, std::string>;
-
 void rename(OnnxGraph& lowered, const Names& inputs, const Names& outputs) {
   for (const ir::ValueId id : lowered.graph.inputs) {
     const auto found = inputs.find(lowered.graph.value(id).name);
@@ -78,11 +76,11 @@ void rename(OnnxGraph& lowered, const Names& inputs, const Names& outputs) {
   }
 }
 
-std::shared_ptr<OnnxGraph> lower(std::shared_ptr<Program> program, int opset, bool optimize,
-                                 const Names& inputs, const Names& outputs, const Names& dims,
-                                 bool keep_weights, bool limits_in_graph,
-                                 const std::string& operators, std::int64_t context_length,
-                                 const std::optional<py::dict>& quantization) {
+std::shared_ptr<OnnxGraph> lower_to_onnx(std::shared_ptr<Program> program, int opset, bool optimize,
+                                         const Names& inputs, const Names& outputs,
+                                         const Names& dims, bool keep_weights, bool limits_in_graph,
+                                         const std::string& operators, std::int64_t context_length,
+                                         const std::optional<py::dict>& quantization) {
   const auto in_few_bits = quantization ? std::optional(quantization_of(*quantization))
                                         : std::optional<passes::WeightQuantization>();
   passes::FusionContext context{.known = known_numbers(*program), .context_length = context_length};
@@ -144,8 +142,8 @@ std::vector<std::string> output_names(const OnnxGraph& lowered) {
 }
 
 /// What the file is valid for, in the names that it has for everything.
-std::string limits(const OnnxGraph& lowered,
-                   const std::vector<std::pair<std::string, py::object>>& frozen) {
+std::string limits_of_graph(const OnnxGraph& lowered,
+                            const std::vector<std::pair<std::string, py::object>>& frozen) {
   const ir::Graph& graph = lowered.graph;
   signature::Limits limits = signature::limits_of(graph);
   for (const auto& [name, value] : frozen) limits.frozen.push_back({name, constant_of(value)});
@@ -185,8 +183,8 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
   return options;
 }
 
-py::tuple write(const OnnxGraph& lowered, const std::string& path, const py::dict& given,
-                const py::dict& places, const py::dict& made) {
+py::tuple write_graph(const OnnxGraph& lowered, const std::string& path, const py::dict& given,
+                      const py::dict& places, const py::dict& made) {
   const onnx::OnnxOptions options = options_of(lowered, given);
   const weights::WeightStore store =
       store_of(*lowered.program, lowered.graph, sources_of(places, made));
@@ -224,15 +222,15 @@ void bind_onnx(py::module_& module) {
       .def("inputs", &input_names)
       .def("outputs", &output_names)
       .def("output_dtypes", &output_dtypes)
-      .def("limits", &limits)
+      .def("limits", &limits_of_graph)
       .def("dims", [](const OnnxGraph& lowered) { return dims_list(lowered.graph); })
-      .def("write", &write)
+      .def("write", &write_graph)
       .def("bytes", &bytes_of);
-  module.def("lower_onnx", &lower, py::arg("program"), py::arg("opset"), py::arg("optimize"),
-             py::arg("inputs") = Names{}, py::arg("outputs") = Names{}, py::arg("dims") = Names{},
-             py::arg("keep_weights") = false, py::arg("limits_in_graph") = false,
-             py::arg("operators") = "standard", py::arg("context_length") = 0,
-             py::arg("quantization") = py::none());
+  module.def("lower_onnx", &lower_to_onnx, py::arg("program"), py::arg("opset"),
+             py::arg("optimize"), py::arg("inputs") = Names{}, py::arg("outputs") = Names{},
+             py::arg("dims") = Names{}, py::arg("keep_weights") = false,
+             py::arg("limits_in_graph") = false, py::arg("operators") = "standard",
+             py::arg("context_length") = 0, py::arg("quantization") = py::none());
 }
 
 }  // namespace modelport::binding

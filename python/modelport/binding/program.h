@@ -21,6 +21,8 @@ namespace modelport::binding {
 
 namespace py = pybind11;
 
+using Names = std::map<std::string, std::string>;  // what is called by another name
+
 struct Program {
   ir::Graph graph;
   capture::WeightTensors weights;

@@ -56,7 +56,7 @@ Signature signature_of(const py::dict& call) {
           py::cast<std::vector<std::pair<std::string, std::string>>>(call["given"])};
 }
 
-void write(const Program& program, const std::string& path, const py::dict& call) {
+void write_archive(const Program& program, const std::string& path, const py::dict& call) {
   const Signature signature = signature_of(call);
   const weights::WeightStore store = store_of(program);
   const auto torch_version = py::cast<std::string>(call["torch_version"]);
@@ -136,7 +136,7 @@ Constant constant_of(const py::handle& value) {
 }
 
 void bind_pt2(py::module_& module) {
-  module.def("write_pt2", &write);
+  module.def("write_pt2", &write_archive);
   module.def("pt2_parts", &parts);
   module.def("read_pt2", &read);
 }

@@ -29,7 +29,7 @@ void add_size_inputs(ops::Sample& sample) {
 
 /// One call: its text, the program, and for each input its name, dtype, sizes, and the number below
 /// which integers are drawn.
-py::tuple row_of(const ops::OpDef& op, ops::Sample& sample) {
+py::tuple sample_row(const ops::OpDef& op, ops::Sample& sample) {
   auto program = std::make_shared<Program>();
   add_size_inputs(sample);
   const ops::Results results = sample.infer(op);
@@ -73,7 +73,7 @@ void bind_samples(py::module_& module) {
     if (op == nullptr) throw py::key_error("there is no operator " + name);
     py::list rows;
     for (const shape::Bindings& sizes : ops::sample_sizes(*op)) {
-      for (ops::Sample& sample : ops::samples_of(*op, sizes)) rows.append(row_of(*op, sample));
+      for (ops::Sample& sample : ops::samples_of(*op, sizes)) rows.append(sample_row(*op, sample));
     }
     return rows;
   });

@@ -1,14 +1,12 @@
 // Attention, products in groups, and distances.
 #include <cmath>
-#include <limits>
 
+#include "base/not_finite.h"
 #include "ops/decompositions/linear.h"
 #include "ops/decompositions/pieces.h"
 
 namespace modelport::ops::parts {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double scale_of(Emitter& e, Value query) {
   if (e.has("scale")) return e.real_number("scale");

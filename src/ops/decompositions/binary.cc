@@ -1,13 +1,11 @@
 // Pointwise operators with two or three operands.
-#include <limits>
 #include <numbers>
 
+#include "base/not_finite.h"
 #include "ops/decompositions/pointwise.h"
 
 namespace modelport::ops::parts {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// The extreme of two, where what is no number does not count.
 Value extreme_of_numbers(Emitter& e, std::string_view name) {

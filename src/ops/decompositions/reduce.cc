@@ -1,13 +1,10 @@
 // Reductions: truth, extremes, sums, medians.
 #include "ops/decompositions/reduce.h"
 
-#include <limits>
+#include "base/not_finite.h"
 
 namespace modelport::ops::parts {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Value any_of(Terms& t, Value truth, const std::vector<std::int64_t>& axes, bool keepdim) {
   if (axes.empty()) return truth;

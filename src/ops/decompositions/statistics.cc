@@ -1,13 +1,10 @@
 // Spread, histograms, quantiles.
-#include <limits>
 
+#include "base/not_finite.h"
 #include "ops/decompositions/reduce.h"
 
 namespace modelport::ops::parts {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Operand correction_of(Emitter& e) {
   if (!has_parameter(e, "correction")) return e.call().flag("unbiased") ? 1 : 0;

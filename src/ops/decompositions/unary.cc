@@ -3,12 +3,11 @@
 #include <limits>
 #include <numbers>
 
+#include "base/not_finite.h"
 #include "ops/decompositions/pointwise.h"
 
 namespace modelport::ops::parts {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// No element of a type without infinities is one; every element is what it is.
 Value everywhere(Terms& t, Value x, bool truth) { return t.is(truth ? "eq" : "ne", x, x); }

@@ -13,7 +13,6 @@ namespace modelport::ops::onnx {
 namespace {
 
 Value operand(Lower& l) { return l.in("self", working_dtype(l.result().dtype)); }
-Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 
 /// One operator with attributes, in a type that there is a kernel for.
 Values one_operator(Lower& l, std::string_view op, const Attributes& attributes = {}) {

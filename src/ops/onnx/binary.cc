@@ -12,7 +12,6 @@ namespace modelport::ops::onnx {
 namespace {
 
 Dtype working(Lower& l) { return working_dtype(l.result().dtype); }
-Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 
 struct Pair {
   Value a, b;

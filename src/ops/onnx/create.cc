@@ -14,8 +14,6 @@
 namespace modelport::ops::onnx {
 namespace {
 
-Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
-
 bool is_number(const ir::Arg& arg, std::int64_t value) {
   const Int* whole = arg.get<Int>();
   return whole != nullptr && *whole == Int(value);

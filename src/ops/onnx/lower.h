@@ -107,4 +107,9 @@ class Lower : public emit::Emitter {
   Numbers numbers_;
 };
 
+/// A value as the node's result: in its type.
+inline Values done(Lower& l, Value x, std::size_t result = 0) {
+  return {l.cast(x, l.result(result).dtype)};
+}
+
 }  // namespace modelport::ops::onnx

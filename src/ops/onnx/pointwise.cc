@@ -1,17 +1,15 @@
 // Rounding, signs, divisions and the other pieces that pointwise cells are made of.
 #include "ops/onnx/pointwise.h"
 
-#include <limits>
 #include <numbers>
 #include <numeric>
 
+#include "base/not_finite.h"
 #include "ops/onnx/kernels.h"
 #include "ops/rules/rules.h"
 
 namespace modelport::ops::onnx {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Value truths(Lower& l, Value x, bool truth) {
   return l.filled(l.number(std::int64_t{truth}, Dtype::boolean), l.shape(x));

@@ -17,7 +17,6 @@ constexpr int kLastRandomOpset = 21;
 Shape shape_of_result(Lower& l) { return l.result().shape; }
 /// The type that numbers are drawn in.
 Dtype drawn_dtype(Dtype dtype) { return dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32; }
-Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 
 Value drawn_like(Lower& l, std::string_view op, const Shape& shape, Dtype dtype) {
   const Value pattern = l.filled(l.number(0.0, dtype), shape);

@@ -1,8 +1,7 @@
 // Reductions. onnxruntime's own ignore a NaN that does not come first; torch gives NaN.
 #include "ops/onnx/reduce.h"
 
-#include <limits>
-
+#include "base/not_finite.h"
 #include "ops/onnx/kernels.h"
 #include "ops/onnx/pieces.h"
 #include "ops/onnx/pointwise.h"
@@ -10,13 +9,6 @@
 
 namespace modelport::ops::onnx {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-Values done(Lower& l, Value x, std::size_t result = 0) {
-  return {l.cast(x, l.result(result).dtype)};
-}
 
 Value on_parts(Lower& l, std::string_view op, Value x, const std::vector<std::int64_t>& axes,
                bool keepdim) {

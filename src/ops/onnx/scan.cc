@@ -2,8 +2,7 @@
 // the elements up to i, which takes the square of the axis in memory.
 #include "ops/onnx/scan.h"
 
-#include <limits>
-
+#include "base/not_finite.h"
 #include "ops/onnx/pieces.h"
 #include "ops/onnx/pointwise.h"
 #include "ops/onnx/reduce.h"
@@ -11,10 +10,6 @@
 
 namespace modelport::ops::onnx {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 
 /// [..., n, ...] -> [..., n, n, ...]: element [i, j] is x[j], or `rest` where j comes after i.
 Value triangle(Lower& l, Value x, std::int64_t axis, Value rest) {

@@ -3,16 +3,14 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
+#include "base/not_finite.h"
 #include "ops/onnx/pointwise.h"
 
 namespace modelport::ops::onnx {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = std::numbers::pi;
 
 /// In eleven bits a series loses what it is summed for.
@@ -20,7 +18,6 @@ Value operand(Lower& l) {
   const Dtype dtype = working_dtype(l.result().dtype);
   return l.in("self", dtype == Dtype::f16 ? Dtype::f32 : dtype);
 }
-Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 
 /// sin(pi x), cos(pi x) and their quotient need x without its whole part, or they lose all digits.
 Value half_turns(Lower& l, Value x) {

@@ -2,8 +2,8 @@
 #include "ops/onnx/statistics.h"
 
 #include <cmath>
-#include <limits>
 
+#include "base/not_finite.h"
 #include "ops/onnx/complex.h"
 #include "ops/onnx/pieces.h"
 #include "ops/onnx/pointwise.h"
@@ -13,11 +13,7 @@
 namespace modelport::ops::onnx {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 Dtype working(Lower& l) { return working_dtype(l.result().dtype); }
-Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 
 std::vector<std::int64_t> all_axes(Lower& l, Value x) {
   std::vector<std::int64_t> axes;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/not_finite.h"
 #include "ops/onnx/complex.h"
 #include "ops/onnx/pointwise.h"
 #include "ops/rules/rules.h"
@@ -12,11 +13,8 @@
 namespace modelport::ops::onnx {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// The operand in the type that the result is computed in.
 Value operand(Lower& l) { return l.in("self", working_dtype(l.result().dtype)); }
-Values done(Lower& l, Value x) { return {l.cast(x, l.result().dtype)}; }
 Values scaled(Lower& l, double factor) {
   const Value x = operand(l);
   return done(l, l.mul(x, like(l, x, factor)));

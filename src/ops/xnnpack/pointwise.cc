@@ -1,14 +1,14 @@
 #include "ops/xnnpack/pointwise.h"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
+
+#include "base/not_finite.h"
 
 namespace modelport::ops::xnnpack {
 namespace {
 
 constexpr std::string_view kNotReal = "an operand is not f32 with one to six axes, nor a number";
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The operand of a row with one, or kNoValue.
 Value self_of(Lower& l) { return l.takes_result() ? l.real("self") : kNoValue; }
