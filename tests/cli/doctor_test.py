@@ -84,8 +84,15 @@ def test_a_transformers_that_is_too_old_is_off(tmp_path: Path) -> None:
     assert code == 2 and "transformers 5.12.1 is too old" in told(report, fatal=True)
 
 
-def test_a_transformers_that_nobody_tried_gets_a_note(tmp_path: Path) -> None:
-    code, report = doctor(first=pretend(tmp_path, "transformers", "5.99.0"))
+@pytest.fixture(scope="module")
+def unusual(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, dict]:
+    """A machine with a transformers that nobody tried and an onnxruntime that is old: both load."""
+    folder = pretend(tmp_path_factory.mktemp("packages"), "transformers", "5.99.0")
+    return doctor(first=pretend(folder, "onnxruntime", "1.20.1"))
+
+
+def test_a_transformers_that_nobody_tried_gets_a_note(unusual: tuple[int, dict]) -> None:
+    code, report = unusual
     assert code == 0 and "newer than" in told(report, fatal=False)
     assert "commands start some seconds later beside transformers 5.99.0" in told(report, fatal=False)
 
@@ -106,6 +113,6 @@ def test_a_runtime_that_does_not_load_beside_this_torch_is_a_note(tmp_path: Path
     assert "--no-check" in told(report, fatal=False)
 
 
-def test_an_old_onnxruntime_is_a_note(tmp_path: Path) -> None:
-    code, report = doctor(first=pretend(tmp_path, "onnxruntime", "1.20.1"))
+def test_an_old_onnxruntime_is_a_note(unusual: tuple[int, dict]) -> None:
+    code, report = unusual
     assert code == 0 and "onnxruntime 1.20.1 is too old" in told(report, fatal=False)

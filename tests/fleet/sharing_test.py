@@ -23,8 +23,9 @@ from modelport.fleet.worker import Worker
 FILES = {"onnx": "model.onnx", "executorch": "model.pte", "pt2": "model.pt2"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
+    """One for all tests, as in a fleet: each has a model of its own."""
     made = Worker()
     yield made
     made.stop()

@@ -37,6 +37,7 @@ class Decoder(torch.nn.Module):
         self.model = model
         self.config = model.config
         self.encoded = encoded
+        self.projecting = tuple(module for module in model.modules() if _projects_states(module))
 
     def forward(
         self,
@@ -53,7 +54,7 @@ class Decoder(torch.nn.Module):
         if past is not None:
             known = past.cross_attention_cache.layers[0].keys.shape[-2]
             past.is_updated = dict.fromkeys(range(len(past.cross_attention_cache)), False)
-        with _rest_of_states(self.model, known):
+        with _rest_of_states(self.projecting, known):
             result = self._step(past, *given)
         return {"logits": result.logits, "past_key_values": result.past_key_values}
 
@@ -86,7 +87,7 @@ class OneStep(Decoder):
 
 
 @contextmanager
-def _rest_of_states(model: torch.nn.Module, known: Any) -> Iterator[None]:
+def _rest_of_states(projecting: tuple[torch.nn.Module, ...], known: Any) -> Iterator[None]:
     """Layers that project the encoder's states see those from `known` on."""
     cut: dict[int, torch.Tensor] = {}  # by identity; the tensors are kept, so that no number is used twice
 
@@ -103,7 +104,7 @@ def _rest_of_states(model: torch.nn.Module, known: Any) -> Iterator[None]:
         changed = {n: rest(v) if n in _STATES and v is not None else v for n, v in kwargs.items()}
         return args, changed
 
-    handles = [m.register_forward_pre_hook(hook, with_kwargs=True) for m in model.modules() if _projects_states(m)]
+    handles = [module.register_forward_pre_hook(hook, with_kwargs=True) for module in projecting]
     try:
         yield
     finally:
