@@ -21,7 +21,10 @@ def is_random(op: str, draw: Draw) -> bool:
     packet = getattr(getattr(torch.ops, space), name)
     if torch.Tag.nondeterministic_seeded not in getattr(packet, overload[0] if overload else "default").tags:
         return False
+    before = torch.get_rng_state()
     first = draw()
+    if torch.equal(torch.get_rng_state(), before):  # it drew nothing: a dropout of no share, say
+        return False
     return any(not _identical(first, draw()) for _ in range(DRAWS))  # a coin may fall on one side most of the time
 
 
