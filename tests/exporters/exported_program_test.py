@@ -12,8 +12,15 @@ import torch
 from tiny_models import tiny
 from torch.export.passes import move_to_device_pass
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
+from zoo.quick_loading import quick_loading
 
 import modelport
+
+
+@pytest.fixture(autouse=True)
+def loading() -> Any:
+    with quick_loading():
+        yield
 
 
 @pytest.fixture(scope="module")
