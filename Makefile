@@ -27,7 +27,7 @@ PIP_INSTALL = $(PY) -m pip install $(if $(LOCK),-c $(LOCK)) $(PIP_ARGS) -q
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format start side-by-side build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
+.PHONY: help test demo build check lint format start side-by-side build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
   support api picture site clean setup wheel test-versions lock
 
 help:
@@ -53,7 +53,8 @@ help:
 	@echo "make bench-capture  the numbers of capture and .pt2 next to transformers.exporters"
 	@echo "make bench-onnx     the numbers of ONNX next to transformers.exporters and onnxruntime-genai"
 	@echo "make bench-generate export for generation next to transformers.exporters, tokens per second next to genai"
-	@echo "make bench-llm      language models for onnxruntime next to genai's builder: export, memory, speed"
+	@echo "make bench-llm      language models for onnxruntime next to genai's builder: export, memory, speed; then bench-encoders"
+	@echo "make bench-encoders encoders in onnxruntime, fp32 and int8, next to what its transformers optimizer makes of torch's files"
 	@echo "make bench-executorch  ExecuTorch programs next to transformers.exporters and optimum-executorch (LAYERS=2 is quicker)"
 	@echo "make bench-quantize weights in 4 bits: time and error next to torchao"
 	@echo "make bench-fleet    exports a minute of every model of the zoo in every format, next to transformers.exporters"
@@ -214,8 +215,12 @@ bench-onnx: build $(VENV)/.bench
 bench-generate: build $(VENV)/.bench
 	$(PY) bench/bench_generate.py
 
+# Both run, whatever the first one misses.
 bench-llm: build $(VENV)/.bench
-	$(PY) bench/bench_llm.py
+	$(PY) bench/bench_llm.py; missed=$$?; $(PY) bench/bench_encoders.py && exit $$missed
+
+bench-encoders: build $(VENV)/.bench
+	$(PY) bench/bench_encoders.py
 
 bench-quantize: build
 	$(PY) -m pip install $(PIP_ARGS) -q --no-deps torchao==0.18.0

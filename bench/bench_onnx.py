@@ -135,11 +135,11 @@ def in_own_process(step: str, *arguments: Any) -> dict[str, float]:
     return {**json.loads(done.stdout.splitlines()[-1]), "wall": wall}
 
 
-def whole_command(module: list[str]) -> tuple[float, float]:
+def whole_command(module: list[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
     """Seconds and peak MiB of `python -m module ...`."""
     start = time.perf_counter()
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen([sys.executable, "-m", *module], stdout=said, stderr=said)
+        process = subprocess.Popen([sys.executable, "-m", *module], stdout=said, stderr=said, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
