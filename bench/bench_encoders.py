@@ -26,7 +26,7 @@ LEAST_SPEED = 1.0  # of the optimized file's
 NOISE = 1.02  # what two runs of one file differ by on a quiet machine
 MOST_ERROR = 1e-3  # between fp32 files, of numbers around 1
 LEAST_COSINE = 0.98  # between an int8 file and ours in fp32
-THREADS, RUNS, ROUNDS = 2, 5, 5
+THREADS, RUNS, ROUNDS = 2, 3, 5
 DTYPES = ("fp32", "int8")
 WHO = ("modelport", "optimizer")
 
@@ -165,13 +165,13 @@ def file_of(folder: Path, name: str, who: str, dtype: str) -> Path:
     return folder / f"{name}_{who}_{dtype}.onnx"
 
 
-def compare(folder: Path, name: str, dtype: str, requirements: Requirements) -> None:
+def compare(folder: Path, name: str, dtype: str, rounds: int, requirements: Requirements) -> None:
     runs: dict[str, list[dict[str, float]]] = {who: [] for who in WHO}
-    for _ in range(ROUNDS):  # in turn, so that noise of the machine meets both
+    for _ in range(rounds):  # in turn, so that noise of the machine meets both
         for who in WHO:
             runs[who].append(step("run", name, file_of(folder, name, who, dtype)))
     best = {who: {key: min(run[key] for run in each) for key in each[0]} for who, each in runs.items()}
-    print(f"\n{name}, {dtype}: the quickest of {ROUNDS} x {RUNS} runs; processor time on one thread", flush=True)
+    print(f"\n{name}, {dtype}: the quickest of {rounds} x {RUNS} runs; processor time on one thread", flush=True)
     for who, found in best.items():
         print(f"  {who:10} {shown(found['wall']):>12}   {shown(found['processor']):>12}")
     mine, theirs = best["modelport"], best["optimizer"]
@@ -207,6 +207,7 @@ def agree(folder: Path, name: str, requirements: Requirements) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=list(ENCODERS), help="one model")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"turns of each file (default: {ROUNDS})")
     parser.add_argument("--home", type=Path, help="keep the files in this folder, and use the peer's that are there")
     parser.add_argument("--step", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -223,7 +224,7 @@ def main() -> int:
                 if who == "modelport" or not file_of(folder, name, who, "int8").exists():
                     step(who, name, folder)
             for dtype in DTYPES:
-                compare(folder, name, dtype, requirements)
+                compare(folder, name, dtype, options.rounds, requirements)
             agree(folder, name, requirements)
     return requirements.verdict()
 

@@ -24,6 +24,8 @@ constexpr std::array kForOnnxruntime{
 constexpr std::array kForOnnxruntimeAfter{
     RuntimeFusion{"fuse_skip_norms", "a sum is read once for itself and for its norm",
                   fuse_skip_norms},
+    RuntimeFusion{"fuse_heads", "heads of attention are not turned before it and back after it",
+                  fuse_heads},
 };
 constexpr std::array kAfter{
     Pass{"fold_constants", "what is known now need not be computed each time", fold_constants},

@@ -35,5 +35,8 @@ struct RuntimeFusion {
 void put_caches_in_place(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: a sum and the norm of it become one node that gives both.
 void fuse_skip_norms(ir::Graph& graph, FusionContext& context);
+/// On the graph of ONNX operators: attention without a mask takes heads side by side, as the
+/// products around it have them.
+void fuse_heads(ir::Graph& graph, FusionContext& context);
 
 }  // namespace modelport::passes

@@ -1,0 +1,105 @@
+"""Attention of encoders by onnxruntime's own operator: the values of standard ones, at sizes that were not exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import transformers as t
+
+from modelport import OnnxConfig, OnnxExporter, OnnxRuntimeDynamicConfig
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 96,
+}
+
+
+class Across(torch.nn.Module):
+    """Attention of one sequence on another, with values of another width than keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key, self.value = (torch.nn.Linear(24, width) for width in (32, 32, 48))
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        heads = [each.unflatten(-1, (4, -1)).transpose(1, 2) for each in (self.query(x), self.key(y), self.value(y))]
+        attended = torch.nn.functional.scaled_dot_product_attention(*heads, scale=0.3)
+        return attended.transpose(1, 2).flatten(2)
+
+
+def vit() -> Any:
+    return t.ViTModel(t.ViTConfig(**SMALL, image_size=32, patch_size=8))
+
+
+def whisper() -> Any:
+    from transformers.models.whisper.modeling_whisper import WhisperEncoder
+
+    sizes = {"d_model": 64, "encoder_layers": 2, "encoder_attention_heads": 4, "encoder_ffn_dim": 96}
+    return WhisperEncoder(t.WhisperConfig(**sizes, max_source_positions=50))
+
+
+def bert() -> Any:
+    return t.BertModel(t.BertConfig(**SMALL, vocab_size=50))
+
+
+def normal(name: str, *sizes: int) -> Callable[[int], dict[str, torch.Tensor]]:
+    return lambda batch: {name: torch.randn(batch, *sizes, generator=torch.Generator().manual_seed(batch))}
+
+
+def two_lengths(batch: int) -> dict[str, torch.Tensor]:
+    return normal("x", 2 + batch, 24)(batch) | normal("y", 3 * batch, 24)(batch)
+
+
+def padded(batch: int) -> dict[str, torch.Tensor]:
+    ids = torch.arange(batch * 7).view(batch, 7) % 50
+    mask = (torch.arange(7) < 7 - torch.arange(batch)[:, None]).long()
+    mask[-1] = 0  # a row of padding alone
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+ENCODERS: dict[str, tuple[Callable[[], Any], Callable[[int], dict[str, torch.Tensor]], int]] = {
+    "vit, whose mask is all true": (vit, normal("pixel_values", 3, 32, 32), 0),
+    "whisper": (whisper, normal("input_features", 80, 100), 2),
+    "across": (Across, two_lengths, 1),
+    "bert, which has a mask": (bert, padded, 0),
+}
+
+
+def exported(name: str, **settings: Any) -> tuple[Any, Any]:
+    make, inputs, _ = ENCODERS[name]
+    torch.manual_seed(0)
+    model = make().eval()
+    return model, OnnxExporter().export(model, inputs(2), OnnxConfig(dynamic=True, **settings))
+
+
+def attentions(program: Any) -> int:
+    return sum(node.op_type == "MultiHeadAttention" for node in program.model_proto.graph.node)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_it_gives_the_values_of_standard_operators(name: str) -> None:
+    _, inputs, fused = ENCODERS[name]
+    standard, own = (exported(name, operators=which)[1] for which in ("standard", "onnxruntime"))
+    assert (attentions(standard), attentions(own)) == (0, fused)
+    for batch in (1, 2, 5):
+        given = inputs(batch)
+        torch.testing.assert_close(own(**given)[0], standard(**given)[0], atol=2e-6, rtol=1e-5)
+
+
+def test_products_of_integers_keep_it() -> None:
+    model, program = exported("whisper", operators="onnxruntime", quantizer=OnnxRuntimeDynamicConfig())
+    assert attentions(program) == 2
+    given = normal("input_features", 80, 100)(3)
+    got, want = program(**given)[0], model(**given)[0].detach()
+    assert torch.cosine_similarity(got.flatten(), want.flatten(), 0) > 0.99
+
+
+def test_the_file_says_why_attention_with_a_mask_stays() -> None:
+    _, program = exported("bert, which has a mask", operators="onnxruntime")
+    why = {why for fusion, why, _ in program.graph.fusions() if fusion == "attention on heads side by side"}
+    assert why == {"it has a mask, and rows that see nothing would differ"}
