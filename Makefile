@@ -235,6 +235,7 @@ bench-fleet: build $(VENV)/.bench
 bench-executorch: build
 	$(PY) -m pip install $(PIP_ARGS) -q executorch==1.5.1
 	$(PY) bench/bench_executorch.py
+	$(PY) bench/bench_planning.py
 	$(PY) bench/bench_executorch_llm.py $(if $(LAYERS),--layers $(LAYERS))
 
 bench-build: setup build $(CLIENTS)/.packages
