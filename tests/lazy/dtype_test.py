@@ -127,15 +127,15 @@ def test_with_linked_weights_only_those_are_linked_that_are_stored_as_they_are_u
 
 
 PEAK = """
-import resource, sys, tempfile
+import sys
 from pathlib import Path
 import torch
 import transformers
 import modelport
 from transformers import LlamaForCausalLM
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+sys.path.insert(0, sys.argv[3])
+from peak_memory import peak_memory
 
 def export(source, path):
     config = modelport.OnnxConfig(dynamic=True, dtype="fp16")
@@ -149,9 +149,9 @@ if where == "memory":
     source = LlamaForCausalLM.from_pretrained(source).eval()
     for parameter in source.parameters():
         parameter.sum()  # weights that are still in the file would count as memory of whoever reads them first
-before = peak()
-export(source, folder / "large.onnx")
-print(round(peak() - before))
+with peak_memory() as peak:
+    export(source, folder / "large.onnx")
+print(peak.grown >> 20)
 """
 
 
@@ -163,7 +163,8 @@ def test_weights_are_converted_in_pieces(tmp_path: Path) -> None:
         tiny("llama", **sizes).save_pretrained(tmp_path / name)
     grown = {}
     for where in ("memory", "folder"):
-        done = subprocess.run([sys.executable, "-c", PEAK, where, str(tmp_path)], capture_output=True, text=True)
+        command = [sys.executable, "-c", PEAK, where, str(tmp_path), str(Path(__file__).parents[1])]
+        done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         grown[where] = int(done.stdout)
     assert grown["memory"] < 30, grown
