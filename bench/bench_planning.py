@@ -7,7 +7,6 @@ with 1 where ours is larger than the planner's."""
 
 from __future__ import annotations
 
-import math
 import sys
 import tempfile
 from collections import defaultdict
@@ -22,8 +21,6 @@ ROOT = Path(__file__).resolve().parent.parent
 ROWS = ("bert", "vit", "resnet", "swin", "t5", "whisper", "detr", "llama", "qwen3", "mamba")
 ALIGNMENT = 16
 ARENA = 1  # of what a run computes; state has another
-BYTES = (1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1)  # of an element, by number of its type in the schema
-BFLOAT16 = 15
 
 
 @dataclass
@@ -72,11 +69,12 @@ def arguments_of(plan: Any, call: Any) -> Iterator[int]:
 
 def planned_size(value: Any) -> int:
     """Bytes of a tensor in the arena; 0 for what lies elsewhere."""
+    from executorch.exir.tensor import get_scalar_type, num_bytes_from_shape_and_dtype
+
     info = getattr(value, "allocation_info", None)
     if info is None or info.memory_id != ARENA:
         return 0
-    number = int(value.scalar_type)
-    return math.prod(value.sizes) * (2 if number == BFLOAT16 else BYTES[number])
+    return num_bytes_from_shape_and_dtype(value.sizes, get_scalar_type(value.scalar_type))
 
 
 def planned_by_executorch(tensors: list[Memory]) -> int:
