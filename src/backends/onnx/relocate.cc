@@ -21,20 +21,22 @@ constexpr protozero::pbf_tag_type number(Tag tag) {
   return static_cast<protozero::pbf_tag_type>(tag);
 }
 
-/// A field as it is.
+/// A field as it is. The tag is read first: compilers evaluate arguments in either order, and a
+/// value that was read ends its field.
 void copy_field(pbf_reader& from, pbf_writer& to) {
+  const protozero::pbf_tag_type tag = from.tag();
   switch (from.wire_type()) {
     case protozero::pbf_wire_type::varint:
-      to.add_uint64(from.tag(), from.get_uint64());
+      to.add_uint64(tag, from.get_uint64());
       break;
     case protozero::pbf_wire_type::fixed64:
-      to.add_fixed64(from.tag(), from.get_fixed64());
+      to.add_fixed64(tag, from.get_fixed64());
       break;
     case protozero::pbf_wire_type::fixed32:
-      to.add_fixed32(from.tag(), from.get_fixed32());
+      to.add_fixed32(tag, from.get_fixed32());
       break;
     case protozero::pbf_wire_type::length_delimited:
-      to.add_bytes(from.tag(), from.get_view());
+      to.add_bytes(tag, from.get_view());
       break;
     default:
       throw protozero::unknown_pbf_wire_type_exception();
@@ -70,7 +72,7 @@ std::string with_field(data_view given, Tag field, const Rewrite& rewrite) {
   pbf_writer writer(data);
   for (pbf_reader reader(given); reader.next();) {
     if (reader.tag() == number(field)) {
-      writer.add_message(reader.tag(), rewrite(reader.get_view()));
+      writer.add_message(number(field), rewrite(reader.get_view()));
     } else {
       copy_field(reader, writer);
     }
