@@ -23,7 +23,8 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PINNED = torch==$(TORCH:torch==%=%)
-PIP_INSTALL = $(PY) -m pip install $(if $(LOCK),-c $(LOCK)) $(PIP_ARGS) -q
+PACKAGES = $(if $(LOCK),-c $(LOCK)) $(PIP_ARGS) -q
+INSTALL = $(PY) tools/install_packages.py $(PACKAGES)
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
@@ -75,30 +76,31 @@ $(VENV)/.system: tools/system_packages.sh
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	touch $@
 
-# What compiles the C++ that needs no torch: cmake, ninja, and the schemas in the package of ExecuTorch.
-$(VENV)/.tools: $(VENV)/.system pyproject.toml tools/list_requirements.py $(LOCK)
+# What compiles the C++ that needs no torch: cmake, ninja, and the schemas in the package of ExecuTorch; uv, which installs
+# all that follows.
+$(VENV)/.tools: $(VENV)/.system pyproject.toml tools/list_requirements.py tools/install_packages.py $(LOCK)
 	$(PY) tools/list_requirements.py tools > $(VENV)/tools.txt
-	$(PIP_INSTALL) -r $(VENV)/tools.txt
+	$(PY) -m pip install --no-compile $(PACKAGES) -r $(VENV)/tools.txt
 	$(PY) tools/list_requirements.py executorch > $(VENV)/executorch.txt
-	$(PIP_INSTALL) --no-deps -r $(VENV)/executorch.txt
+	$(INSTALL) --no-deps -r $(VENV)/executorch.txt
 	touch $@
 
-# After the tools, so that no two pips write at once.
+# After the tools, so that no two installers write at once.
 $(VENV)/.torch: $(VENV)/.system | $(VENV)/.tools
 	@echo "installing torch (hundreds of megabytes)"
-	$(PIP_INSTALL) $(PINNED) numpy
+	$(INSTALL) $(PINNED) numpy
 	touch $@
 
 # What a build and the demo need, and what the tests need on top.
 $(VENV)/.run: $(VENV)/.torch pyproject.toml tools/list_requirements.py $(LOCK)
 	$(PY) tools/list_requirements.py run > $(VENV)/run.txt
-	$(PIP_INSTALL) -r $(VENV)/run.txt $(PINNED)
+	$(INSTALL) -r $(VENV)/run.txt $(PINNED)
 	touch $@
 
 $(VENV)/.packages: $(VENV)/.run
 	tools/system_packages.sh $(PYTHON) node
 	$(PY) tools/list_requirements.py > $(VENV)/requirements.txt
-	$(PIP_INSTALL) -r $(VENV)/requirements.txt $(PINNED)
+	$(INSTALL) -r $(VENV)/requirements.txt $(PINNED)
 	touch $@
 
 # --- build ----------------------------------------------------------------------------------------------------------
@@ -133,7 +135,7 @@ test: start side-by-side check tidy-changed test-cpp test-torch test-every-pytho
 	@$(PY) tools/show_minutes.py build/steps.txt
 	@echo "all checks and tests passed"
 
-# pip unpacks gigabytes on one core; the other compiles meanwhile. Each prints when it is through.
+# Gigabytes are fetched and unpacked while the compiler runs. Each prints when it is through.
 side-by-side:
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target setup build-cpp
 
@@ -233,7 +235,7 @@ bench-fleet: build $(VENV)/.bench
 
 # The peer needs all that its wheel asks for; we need the wheel alone.
 bench-executorch: build
-	$(PY) -m pip install $(PIP_ARGS) -q executorch==1.5.1
+	$(PY) tools/install_packages.py $(PIP_ARGS) -q executorch==1.5.1
 	$(PY) bench/bench_executorch.py
 	$(PY) bench/bench_planning.py
 	$(PY) bench/bench_executorch_llm.py $(if $(LAYERS),--layers $(LAYERS))
@@ -243,7 +245,7 @@ bench-build: setup build $(CLIENTS)/.packages
 
 $(VENV)/.bench: $(VENV)/.packages
 	$(PY) tools/list_requirements.py bench > $(VENV)/bench.txt
-	$(PY) -m pip install $(PIP_ARGS) -q -r $(VENV)/bench.txt
+	$(PY) tools/install_packages.py $(PIP_ARGS) -q -r $(VENV)/bench.txt
 	touch $@
 
 # --- upkeep ---------------------------------------------------------------------------------------------------------

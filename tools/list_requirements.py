@@ -2,7 +2,7 @@
 """Prints what pip has to install before the package can be built and tested, one requirement a line.
 
 With the name of an extra, what that one adds; with `run`, what the build and the demo need; with `tools`, what compiles
-C++ that does not see torch."""
+C++ that does not see torch and what installs the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-BUILD_TOOLS = ("cmake", "ninja")
+BUILD_TOOLS = ("cmake", "ninja", "uv")
 APART = ("bench", "executorch")  # installed by steps of their own
 
 
