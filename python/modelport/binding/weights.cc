@@ -1,4 +1,7 @@
 // The weights of a program as writers take them.
+#include <malloc.h>
+
+#include <atomic>
 #include <map>
 
 #include "base/error.h"
@@ -24,13 +27,37 @@ weights::Contents contents_of(const at::Tensor& tensor) {
   return {{bytes, dense->nbytes()}, dense};
 }
 
+/// Tensors of up to 32 MiB come from heaps, which keep what was given back: a writer that goes
+/// through a checkpoint would grow by a dozen of them. Looking through the heaps takes
+/// milliseconds, hence not after each tensor.
+void give_back_to_system(std::size_t bytes) {
+  constexpr std::size_t kWorthALook = std::size_t{32} << 20;
+  static std::atomic<std::size_t> freed = 0;
+  if ((freed += bytes) < kWorthALook) return;
+  freed = 0;
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+weights::Contents made_contents(const at::Tensor& tensor) {
+  weights::Contents contents = contents_of(tensor);
+  const std::size_t size = contents.bytes.size();
+  contents.keep_alive = {nullptr,
+                         [held = std::move(contents.keep_alive), size](const void*) mutable {
+                           held.reset();
+                           give_back_to_system(size);
+                         }};
+  return contents;
+}
+
 void make(weights::Weight& weight, const WeightSources::Made& from) {
   weight.read = [from, name = weight.name] {
     const py::gil_scoped_acquire gil;  // writers run without it
     const auto tensor = py::cast<at::Tensor>((*from.make)());
     if (tensor.scalar_type() != from.dtype)
       throw InternalError("weight " + name + " was made in another type than it should have");
-    return contents_of(tensor);
+    return made_contents(tensor);
   };
 }
 
