@@ -21,6 +21,7 @@ BUILD := build/python
 CLIENTS := build/clients
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export CXX
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PINNED = torch==$(TORCH:torch==%=%)
 PACKAGES = $(if $(LOCK),-c $(LOCK)) $(PIP_ARGS) -q
@@ -28,7 +29,7 @@ INSTALL = $(PY) tools/install_packages.py $(PACKAGES)
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build check lint format start side-by-side build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
+.PHONY: help test demo build torch-free-rooms check lint format start side-by-side build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
   support api picture site clean setup wheel test-versions lock
 
 help:
@@ -105,11 +106,19 @@ $(VENV)/.packages: $(VENV)/.run
 
 # --- build ----------------------------------------------------------------------------------------------------------
 
-# An editable install, built in a folder that stays: a second run compiles only what changed.
-build: $(VENV)/.run
+# An editable install, built in a folder that stays: a second run compiles only what changed. A first one compiles what
+# does not see torch while torch is unpacked.
+build: $(VENV)/.tools
+	@test -e $(VENV)/.run -o -e $(BUILD)/CMakeCache.txt || $(MAKE) --no-print-directory --jobs=2 $(VENV)/.run torch-free-rooms
+	@$(MAKE) --no-print-directory $(VENV)/.run
 	$(PY) tools/show_build.py $(BUILD)/log.txt \
 	  $(PY) -m pip install -v --no-build-isolation --no-deps -e . -Cbuild-dir=$(BUILD)
 	$(call done,extension)
+
+# In the extension's folder and with its compiler, so that its build finds these objects.
+torch-free-rooms: $(VENV)/.tools
+	cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DPython_EXECUTABLE=$(abspath $(PY))
+	cmake --build $(BUILD)
 
 # For any torch of 2.11 to 2.15, in an environment of its own. The wheel says which: modelport-0.1.0+torch2.15-....whl
 wheel: $(VENV)/.system

@@ -34,8 +34,8 @@ def told(folder: Path, dtype: str) -> tuple[torch.Tensor, list[int]]:
     """A prompt, and what follows it in onnxruntime from Python."""
     ids = AutoTokenizer.from_pretrained(TELLER)(TEXT, return_tensors="pt").input_ids
     model = modelport.load(folder, dtype=dtype)
-    settings = {"max_new_tokens": NEW_TOKENS, "do_sample": False, "return_dict_in_generate": True, "output_scores": True}
-    found = model.generate(ids, attention_mask=torch.ones_like(ids), **settings)
+    settings = {"max_new_tokens": NEW_TOKENS, "do_sample": False, "output_scores": True}
+    found = model.generate(ids, attention_mask=torch.ones_like(ids), return_dict_in_generate=True, **settings)
     best, second = torch.cat(found.scores).topk(2).values.T
     assert (best - second).min() > CLEAR, "take another text"
     return ids, until_end(found.sequences[0, ids.shape[1] :].tolist(), model)
