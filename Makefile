@@ -44,7 +44,7 @@ help:
 	@echo "make test-torch     C++ tests of the rooms that need libtorch"
 	@echo "make test-python    pytest; one test: make test-python PYTEST_ARGS='-k name'"
 	@echo "make test-clients   what we write in onnxruntime-genai, transformers.js and a browser"
-	@echo "make test-zoo       every model of the zoo in full: each archive loaded by torch, each decoder as an ExecuTorch program"
+	@echo "make test-zoo       every model of the zoo in every format, each archive loaded by torch; make test has a sample"
 	@echo "make test-imports   the files of every model of the zoo with quick imports and without, byte for byte"
 	@echo "make test-faults    exports that are killed, meet full disks or each other: OUT is the old artifact or the new one"
 	@echo "make test-versions  a part of the zoo on the oldest and the newest torch and transformers; writes docs/COMPATIBILITY.md"
@@ -186,10 +186,10 @@ test-every-python: setup build $(CLIENTS)/.packages
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 	$(call done,pytest)
 
-# What `make test` has a sample of, chosen by tests/zoo/loaded_by_torch.py.
+# What `make test` has a sample of, chosen by tests/zoo/sample.py.
 test-zoo: setup build
 	WHOLE_ZOO=1 OMP_NUM_THREADS=1 $(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) \
-	  tests/zoo_test.py tests/generation/zoo_executorch_test.py
+	  tests/zoo_test.py tests/zoo_onnx_test.py tests/inputs/example_inputs_test.py tests/generation/zoo_*_test.py
 
 test-faults: setup build
 	OMP_NUM_THREADS=1 $(PY) tests/faults.py $(FAULTS_ARGS)

@@ -1,4 +1,5 @@
-"""Every row of the zoo as ONNX: valid by onnx's own checker, and right in onnxruntime at sizes never seen before."""
+"""Rows of the zoo (`zoo/sample.py`) as ONNX: valid by onnx's own checker, and right in onnxruntime at sizes never seen
+before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every row of the zoo: captured, interpreted at two sizes that the capture never saw, saved and reloaded as `.pt2`.
+"""Rows of the zoo (`zoo/sample.py`): captured, interpreted at two sizes that the capture never saw, saved and reloaded
+as `.pt2`.
 
 torch loads as many archives as show it all that small ones have (`zoo/loaded_by_torch.py`): it takes seconds for one.
 The others are read by modelport's own reader, with WHOLE_ZOO=1 in the environment by torch as well."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from zoo.generating import IN_PLACE, Generating, first_rows, generating, with_rows  # noqa: F401  (a fixture)
+from zoo.generating import IN_PLACE, Generating, first_rows, rows_in_sample, with_rows
+from zoo.generating import generating as generating  # a fixture
 
 import modelport
 
 
-@with_rows([row for row in first_rows() if row.model_class in IN_PLACE])
-def test_it_generates_the_tokens_of_eager(generating: Generating, tmp_path: Path) -> None:  # noqa: F811
+@with_rows([row for row in rows_in_sample() if row.model_class in IN_PLACE])
+def test_it_generates_the_tokens_of_eager(generating: Generating, tmp_path: Path) -> None:
     parts = generating.parts.lowered_again(operators="onnxruntime")
     assert any("in place" in fusion and not why for part in parts.values() for fusion, why, _ in part.graph.fusions())
     parts.save(tmp_path)
