@@ -169,16 +169,42 @@ Value Emitter::ints(const std::vector<std::int64_t>& numbers) {
   return constant_ints(Dtype::i64, {static_cast<std::int64_t>(numbers.size())}, numbers);
 }
 
+namespace {
+
+/// As C++ casts it: what the type does not hold wraps around.
+std::int64_t wrapped(std::int64_t value, Dtype dtype) {
+  switch (dtype) {
+    case Dtype::boolean:
+      return value != 0 ? 1 : 0;
+    case Dtype::u8:
+      return static_cast<std::uint8_t>(value);
+    case Dtype::i8:
+      return static_cast<std::int8_t>(value);
+    case Dtype::i16:
+      return static_cast<std::int16_t>(value);
+    case Dtype::i32:
+      return static_cast<std::int32_t>(value);
+    case Dtype::u16:
+      return static_cast<std::uint16_t>(value);
+    case Dtype::u32:
+      return static_cast<std::uint32_t>(value);
+    default:
+      return value;
+  }
+}
+
+}  // namespace
+
 Value Emitter::number(double value, Dtype dtype) {
   if (is_complex(dtype)) return from_pairs(constant(to_real(dtype), {2}, {value, 0}));
   if (is_floating(dtype)) return constant(dtype, {}, {value});
   if (dtype == Dtype::boolean) return constant_ints(dtype, {}, {value != 0 ? 1 : 0});
-  return constant_ints(dtype, {}, {static_cast<std::int64_t>(value)});
+  return constant_ints(dtype, {}, {wrapped(static_cast<std::int64_t>(value), dtype)});
 }
 
 Value Emitter::number(std::int64_t value, Dtype dtype) {
   if (is_floating(dtype) || is_complex(dtype)) return number(static_cast<double>(value), dtype);
-  return constant_ints(dtype, {}, {dtype == Dtype::boolean ? std::int64_t{value != 0} : value});
+  return constant_ints(dtype, {}, {wrapped(value, dtype)});
 }
 
 }  // namespace modelport::ops::emit

@@ -16,9 +16,20 @@ Dtype working(Lower& l) { return working_dtype(l.result().dtype); }
 struct Pair {
   Value a, b;
 };
+/// As torch reads it: a number that a small integer type does not hold wraps around in that type,
+/// whatever type the kernel computes in.
+Value wrapped_in(Lower& l, std::string_view name, Dtype common) {
+  return l.cast(l.in(name, common), working_dtype(common));
+}
+
 Pair operands(Lower& l, std::string_view first = "self", std::string_view second = "other") {
+  const Dtype common = promote(l.call(), {first, second});
+  if (is_integral(common) && is_integral(l.result().dtype))
+    return {wrapped_in(l, first, common), wrapped_in(l, second, common)};
   return {l.in(first, working(l)), l.in(second, working(l))};
 }
+
+Pair factors(Lower& l) { return {l.in("tensor1", working(l)), l.in("tensor2", working(l))}; }
 
 bool is_one(const ir::Arg& arg) {
   if (const double* real = arg.get<double>()) return *real == 1;
@@ -193,7 +204,12 @@ Values pow(Lower& l) {
   if (!is_whole(own) && exponent == 0.5) return done(l, l.unary("Sqrt", x));
   if (!is_whole(own) && exponent == -1) return done(l, l.unary("Reciprocal", x));
   if (!is_whole(own) && exponent == -0.5) return done(l, l.unary("Reciprocal", l.unary("Sqrt", x)));
-  return done(l, l.binary("Pow", x, l.in("exponent", working(l))));
+  if (!is_integral(own)) return done(l, l.binary("Pow", x, l.in("exponent", working(l))));
+  const Value power = wrapped_in(l, "exponent", own);
+  const Value zero = like(l, x, 0);
+  // One over zero: infinite in the kernel, zero in torch.
+  const Value none = l.binary("And", l.compare("Less", power, zero), l.compare("Equal", x, zero));
+  return done(l, l.where(none, zero, l.binary("Pow", x, power)));
 }
 
 Values atan2(Lower& l) {
@@ -250,21 +266,23 @@ Values xlog1py(Lower& l) {
 
 Values addcdiv(Lower& l) {
   refuse_complex(l);
-  const auto [a, b] = operands(l, "tensor1", "tensor2");
+  const auto [a, b] = factors(l);
   return done(l, l.add(l.in("self", working(l)), times(l, l.div(a, b), "value")));
 }
 
 Values addcmul(Lower& l) {
   refuse_complex(l);
-  const auto [a, b] = operands(l, "tensor1", "tensor2");
+  const auto [a, b] = factors(l);
   return done(l, l.add(l.in("self", working(l)), times(l, l.mul(a, b), "value")));
 }
 
 // Also clamp_min and clamp_max, which have one of the limits.
 Values clamp(Lower& l) {
   const Schema& schema = schema_of(l.call().op());
+  const Dtype own = l.result().dtype;
   const auto limit = [&](std::string_view name) {
-    return schema.find(name) == nullptr ? kNoValue : l.in(name, working(l));
+    if (schema.find(name) == nullptr) return kNoValue;
+    return is_integral(own) ? wrapped_in(l, name, own) : l.in(name, working(l));
   };
   const Value low = limit("min"), high = limit("max");
   Value x = l.in("self", working(l));

@@ -1,0 +1,66 @@
+"""Numbers that a small integer type does not hold: torch wraps them around in that type, and so do ONNX files, whose
+kernels compute in a larger one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import modelport
+
+OPERATORS: dict[str, Callable[[Any, Any], torch.Tensor]] = {
+    "div, towards zero": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
+    "div, down": lambda x, y: torch.div(x, y, rounding_mode="floor"),
+    "div": lambda x, y: x / y,
+    "floor_divide of a number": lambda x, y: y // (x + 1),
+    "remainder": lambda x, y: x % y,
+    "remainder of a number": lambda x, y: y % (x + 1),
+    "fmod": torch.fmod,
+    "sub": lambda x, y: y - x,
+    "mul": lambda x, y: x * y,
+    "gt": lambda x, y: x > y,
+    "le": lambda x, y: x <= y,
+    "clamp from below": lambda x, y: x.clamp(min=y),
+    "clamp from above": lambda x, y: x.clamp(max=y),
+    "maximum": lambda x, y: torch.maximum(x, torch.as_tensor(y)),
+    "where": lambda x, y: torch.where(x > 2, x, y),
+    "written in place": lambda x, y: x.clone().div_(y, rounding_mode="trunc"),
+}
+NUMBERS = {torch.uint8: (-2, 300), torch.int8: (200, -200), torch.int16: (40000,), torch.int32: (-3,)}
+CASES = [(dtype, number) for dtype, numbers in NUMBERS.items() for number in numbers]
+
+
+class Applied(torch.nn.Module):
+    def __init__(self, operator: Callable[[Any, Any], torch.Tensor], number: int, *, as_tensor: bool):
+        super().__init__()
+        self.operator, self.number, self.as_tensor = operator, number, as_tensor
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self.operator(x, y if self.as_tensor else self.number)
+
+
+@pytest.mark.parametrize("as_tensor", [False, True], ids=["a number", "a tensor without axes"])
+@pytest.mark.parametrize(("dtype", "number"), CASES, ids=str)
+def test_onnxruntime_gives_what_torch_gives(dtype: torch.dtype, number: int, as_tensor: bool) -> None:
+    inputs = {"x": torch.arange(6).to(dtype), "y": torch.tensor(number)}
+    different = {}
+    for name, operator in OPERATORS.items():
+        model = Applied(operator, number, as_tensor=as_tensor).eval()
+        try:
+            want = model(**inputs)
+        except RuntimeError:
+            continue  # torch refuses the number
+        (got,) = modelport.get_leaf_tensors(modelport.OnnxExporter().export(model, inputs)(**inputs)).values()
+        if got.dtype != want.dtype or not torch.equal(got, want):
+            different[name] = got.tolist(), want.tolist()
+    assert different == {}
+
+
+def test_zero_to_a_negative_power_is_zero_among_integers() -> None:
+    inputs = {"x": torch.tensor([0, 1, -1, 2]), "y": torch.tensor([-3, -3, -3, 3])}
+    model = Applied(torch.pow, 0, as_tensor=True).eval()
+    (got,) = modelport.get_leaf_tensors(modelport.OnnxExporter().export(model, inputs)(**inputs)).values()
+    assert got.tolist() == model(**inputs).tolist() == [0, 1, -1, 8]
