@@ -1,13 +1,15 @@
-"""Numbers that a small integer type does not hold: torch wraps them around in that type, and so do ONNX files, whose
-kernels compute in a larger one."""
+"""Numbers that a small integer type does not hold: torch wraps them around in that type, and so do ONNX files and
+ExecuTorch programs, whose kernels compute in a larger one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from executorch_process import RuntimeProcess
 
 import modelport
 
@@ -42,25 +44,58 @@ class Applied(torch.nn.Module):
         return self.operator(x, y if self.as_tensor else self.number)
 
 
-@pytest.mark.parametrize("as_tensor", [False, True], ids=["a number", "a tensor without axes"])
-@pytest.mark.parametrize(("dtype", "number"), CASES, ids=str)
-def test_onnxruntime_gives_what_torch_gives(dtype: torch.dtype, number: int, as_tensor: bool) -> None:
+Run = Callable[[Applied, dict[str, torch.Tensor]], torch.Tensor]
+
+
+def in_onnxruntime(model: Applied, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+    (got,) = modelport.get_leaf_tensors(modelport.OnnxExporter().export(model, inputs)(**inputs)).values()
+    return got
+
+
+@pytest.fixture(scope="module")
+def in_executorch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    runtime, file = RuntimeProcess(), tmp_path_factory.mktemp("narrow") / "m.pte"
+
+    def run(model: Applied, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+        modelport.ExecutorchExporter().export(model, inputs).save(file)
+        given = [inputs["x"], inputs["y"]]
+        ((got,),) = runtime.run(Path(file), [("forward", given)])
+        return got
+
+    yield run
+    runtime.close()
+
+
+def differences(run: Run, dtype: torch.dtype, number: int, *, as_tensor: bool) -> dict[str, Any]:
     inputs = {"x": torch.arange(6).to(dtype), "y": torch.tensor(number)}
-    different = {}
+    found = {}
     for name, operator in OPERATORS.items():
         model = Applied(operator, number, as_tensor=as_tensor).eval()
         try:
             want = model(**inputs)
         except RuntimeError:
             continue  # torch refuses the number
-        (got,) = modelport.get_leaf_tensors(modelport.OnnxExporter().export(model, inputs)(**inputs)).values()
-        if got.dtype != want.dtype or not torch.equal(got, want):
-            different[name] = got.tolist(), want.tolist()
-    assert different == {}
+        got = run(model, inputs)
+        if got.dtype != want.dtype or not torch.allclose(got.double(), want.double(), rtol=1e-6, atol=0):
+            found[name] = got.tolist(), want.tolist()
+    return found
+
+
+@pytest.mark.parametrize("as_tensor", [False, True], ids=["a number", "a tensor without axes"])
+@pytest.mark.parametrize(("dtype", "number"), CASES, ids=str)
+def test_onnxruntime_gives_what_torch_gives(dtype: torch.dtype, number: int, as_tensor: bool) -> None:
+    assert differences(in_onnxruntime, dtype, number, as_tensor=as_tensor) == {}
+
+
+@pytest.mark.parametrize("as_tensor", [False, True], ids=["a number", "a tensor without axes"])
+@pytest.mark.parametrize(("dtype", "number"), CASES, ids=str)
+def test_executorch_gives_what_torch_gives(
+    dtype: torch.dtype, number: int, as_tensor: bool, in_executorch: Run
+) -> None:
+    assert differences(in_executorch, dtype, number, as_tensor=as_tensor) == {}
 
 
 def test_zero_to_a_negative_power_is_zero_among_integers() -> None:
     inputs = {"x": torch.tensor([0, 1, -1, 2]), "y": torch.tensor([-3, -3, -3, 3])}
     model = Applied(torch.pow, 0, as_tensor=True).eval()
-    (got,) = modelport.get_leaf_tensors(modelport.OnnxExporter().export(model, inputs)(**inputs)).values()
-    assert got.tolist() == model(**inputs).tolist() == [0, 1, -1, 8]
+    assert in_onnxruntime(model, inputs).tolist() == model(**inputs).tolist() == [0, 1, -1, 8]

@@ -105,7 +105,12 @@ Value addcdiv(Emitter& e) {
 Value addcmul(Emitter& e) {
   Terms t(e);
   const Value part = t.mul(t.in("tensor1"), t.in("tensor2"));
-  return t.done(t.add(t.in("self"), t.mul(part, e.arg("value"))));
+  emit::Operand factor = e.arg("value");
+  const double* real = factor.arg.get<double>();
+  // Among integers torch cuts off its fraction.
+  if (real != nullptr && is_integral(e.result().dtype))
+    factor = emit::Operand(Int(static_cast<std::int64_t>(*real)));
+  return t.done(t.add(t.in("self"), t.mul(part, factor)));
 }
 
 Value at_least(Emitter& e) {

@@ -23,7 +23,11 @@ Value Terms::is(std::string_view name, Value x, const Operand& other) {
 Value Terms::in(std::string_view name, Dtype dtype) {
   if (const Value x = e.tensor(name); x != kNoValue) return cast(x, dtype);
   if (!e.has(name)) return kNoValue;
-  return e.call("aten.scalar_tensor", {e.arg(name)}, {{"dtype", dtype}});
+  Operand number = e.arg(name);
+  // ExecuTorch's kernel takes no number that the type does not hold.
+  if (const Int* whole = number.arg.get<Int>(); whole != nullptr && whole->constant())
+    number = Operand(emit::wrapped(*whole->constant(), dtype));
+  return e.call("aten.scalar_tensor", {number}, {{"dtype", dtype}});
 }
 
 Value Terms::filled(const Shape& shape, const Operand& number, Dtype dtype) {

@@ -169,9 +169,6 @@ Value Emitter::ints(const std::vector<std::int64_t>& numbers) {
   return constant_ints(Dtype::i64, {static_cast<std::int64_t>(numbers.size())}, numbers);
 }
 
-namespace {
-
-/// As C++ casts it: what the type does not hold wraps around.
 std::int64_t wrapped(std::int64_t value, Dtype dtype) {
   switch (dtype) {
     case Dtype::boolean:
@@ -192,8 +189,6 @@ std::int64_t wrapped(std::int64_t value, Dtype dtype) {
       return value;
   }
 }
-
-}  // namespace
 
 Value Emitter::number(double value, Dtype dtype) {
   if (is_complex(dtype)) return from_pairs(constant(to_real(dtype), {2}, {value, 0}));

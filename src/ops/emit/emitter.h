@@ -15,6 +15,9 @@
 
 namespace modelport::ops::emit {
 
+/// As C++ casts it: what the type does not hold wraps around.
+std::int64_t wrapped(std::int64_t value, Dtype dtype);
+
 /// What a call takes in a decomposition: a value, a number, text, a dtype, a list, or nothing
 /// (`std::nullopt`).
 struct Operand {

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "ops/executorch/kernels.h"
 #include "ops/rules/rules.h"
 
@@ -157,11 +160,38 @@ ir::Arg Lower::operand(const Parameter& parameter, bool promoted) {
     if (self != kNoValue && rank(self) == 0 && !own.is_none()) return {ir::ArgList{}};
     return own;
   }
+  const Int* whole = parameter.type.starts_with("Scalar") ? own.get<Int>() : nullptr;
+  // Kernels refuse a number that the type does not hold; torch lets it wrap around.
+  if (whole != nullptr && whole->constant() && is_integral(result().dtype))
+    return {Int(emit::wrapped(*whole->constant(), result().dtype))};
   if (!parameter.type.starts_with("Tensor") || own.is_none()) return own;
   const Value* value = own.get<Value>();
   if (value == nullptr) return parameter.type == "Tensor" ? as_tensor(own) : own;
+  if (const auto smaller = type_beside(parameter, *value))
+    return {call("aten._to_copy", {*value}, {{"dtype", *smaller}})};
   if (!promoted || dtype(*value) == result().dtype) return own;
   return {call("aten._to_copy", {*value}, {{"dtype", result().dtype}})};
+}
+
+/// An integer without axes takes the type of the integers beside it that have some, and wraps
+/// around in it; the runtime's kernels would take the larger type.
+std::optional<Dtype> Lower::type_beside(const Parameter& parameter, Value value) {
+  constexpr std::array<std::string_view, 5> kOperands{"self", "other", "exponent", "min", "max"};
+  const auto is_operand = [&](std::string_view name) {
+    return std::ranges::find(kOperands, name) != kOperands.end();
+  };
+  if (!is_operand(parameter.name) || rank(value) != 0 || !is_integral(dtype(value)))
+    return std::nullopt;
+  if (is_floating(result().dtype)) return std::nullopt;  // a quotient: it goes over as it is
+  std::optional<Dtype> largest;
+  for (const Parameter& beside : schema_of(call().op()).parameters) {
+    if (!beside.type.starts_with("Tensor") || !is_operand(beside.name)) continue;
+    const Value other = tensor(beside.name);
+    if (other == kNoValue || rank(other) == 0) continue;
+    if (!is_integral(dtype(other))) return std::nullopt;
+    largest = largest ? promote(*largest, dtype(other)) : dtype(other);
+  }
+  return largest == dtype(value) ? std::nullopt : largest;
 }
 
 /// Torch lets a number stand for a tensor and gives it the type of the tensors beside it, unless it
@@ -176,6 +206,8 @@ ir::Arg Lower::as_tensor(const ir::Arg& number) {
     const Dtype beside = this->dtype(other);
     if (is_floating(beside) || truth || (integer && beside != Dtype::boolean)) dtype = beside;
   }
+  // A quotient: the number goes over as it is.
+  if (integer && is_integral(dtype) && is_floating(result().dtype)) dtype = result().dtype;
   if (const bool* plain = number.get<bool>()) return {this->number(std::int64_t{*plain}, dtype)};
   if (const double* plain = number.get<double>()) return {this->number(*plain, dtype)};
   if (const Int* plain = number.get<Int>(); plain != nullptr && plain->constant())

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -51,6 +52,7 @@ class Lower : public emit::Emitter {
   /// Whether operands or results of the call are complex.
   bool has_complex();
   ir::Arg operand(const Parameter& parameter, bool promoted);
+  std::optional<Dtype> type_beside(const Parameter& parameter, Value value);
   ir::Arg as_tensor(const ir::Arg& number);
 
   Storing storing_;
