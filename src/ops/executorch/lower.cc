@@ -162,7 +162,7 @@ ir::Arg Lower::operand(const Parameter& parameter, bool promoted) {
   }
   const Int* whole = parameter.type.starts_with("Scalar") ? own.get<Int>() : nullptr;
   // Kernels refuse a number that the type does not hold; torch lets it wrap around.
-  if (whole != nullptr && whole->constant() && is_integral(result().dtype))
+  if (whole != nullptr && whole->constant() && gives_integers())
     return {Int(emit::wrapped(*whole->constant(), result().dtype))};
   if (!parameter.type.starts_with("Tensor") || own.is_none()) return own;
   const Value* value = own.get<Value>();
@@ -171,6 +171,11 @@ ir::Arg Lower::operand(const Parameter& parameter, bool promoted) {
     return {call("aten._to_copy", {*value}, {{"dtype", *smaller}})};
   if (!promoted || dtype(*value) == result().dtype) return own;
   return {call("aten._to_copy", {*value}, {{"dtype", result().dtype}})};
+}
+
+bool Lower::gives_integers() {
+  const auto* type = results().empty() ? nullptr : std::get_if<ir::TensorType>(&results()[0]);
+  return type != nullptr && is_integral(type->dtype);
 }
 
 /// An integer without axes takes the type of the integers beside it that have some, and wraps
@@ -182,7 +187,6 @@ std::optional<Dtype> Lower::type_beside(const Parameter& parameter, Value value)
   };
   if (!is_operand(parameter.name) || rank(value) != 0 || !is_integral(dtype(value)))
     return std::nullopt;
-  if (is_floating(result().dtype)) return std::nullopt;  // a quotient: it goes over as it is
   std::optional<Dtype> largest;
   for (const Parameter& beside : schema_of(call().op()).parameters) {
     if (!beside.type.starts_with("Tensor") || !is_operand(beside.name)) continue;
@@ -191,7 +195,9 @@ std::optional<Dtype> Lower::type_beside(const Parameter& parameter, Value value)
     if (!is_integral(dtype(other))) return std::nullopt;
     largest = largest ? promote(*largest, dtype(other)) : dtype(other);
   }
-  return largest == dtype(value) ? std::nullopt : largest;
+  // A quotient takes the number as it is.
+  if (!largest || *largest == dtype(value) || is_floating(result().dtype)) return std::nullopt;
+  return largest;
 }
 
 /// Torch lets a number stand for a tensor and gives it the type of the tensors beside it, unless it

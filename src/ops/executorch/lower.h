@@ -52,6 +52,7 @@ class Lower : public emit::Emitter {
   /// Whether operands or results of the call are complex.
   bool has_complex();
   ir::Arg operand(const Parameter& parameter, bool promoted);
+  bool gives_integers();
   std::optional<Dtype> type_beside(const Parameter& parameter, Value value);
   ir::Arg as_tensor(const ir::Arg& number);
 
