@@ -41,17 +41,16 @@ class Progress:
         def watch() -> None:
             if over.wait(_PATIENCE):
                 return
+            so_far = (lambda: min(done(), total)) if done is not None else (lambda: 0)
             line = _line(counted=done is not None, unit=unit)
-            line.add_task(title, total=total or None)
+            line.add_task(title, total=total or None, completed=so_far())
             [task] = line.tasks
             task.start_time = started
             with self._turn:
                 line.start()
                 self._line = line
             while not over.wait(_PAUSE):
-                if done is not None:
-                    line.update(task.id, completed=min(done(), total))
-                line.refresh()
+                line.update(task.id, completed=so_far(), refresh=True)
             with self._turn:
                 line.stop()
                 self._line = None
