@@ -23,6 +23,9 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export CXX
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Installed packages are compiled when they are first imported. Without what that leaves behind, each process that imports
+# transformers takes ten seconds more.
+unexport PYTHONDONTWRITEBYTECODE
 PINNED = torch==$(TORCH:torch==%=%)
 PACKAGES = $(if $(LOCK),-c $(LOCK)) $(PIP_ARGS) -q
 INSTALL = $(PY) tools/install_packages.py $(PACKAGES)

@@ -64,6 +64,10 @@ constexpr std::size_t byte_size(Dtype dtype) {
   return kDtypes[static_cast<std::size_t>(dtype)].bytes;
 }
 
+constexpr std::int64_t bit_count(Dtype dtype) {
+  return static_cast<std::int64_t>(8 * byte_size(dtype));
+}
+
 constexpr std::optional<Dtype> parse_dtype(std::string_view text) {
   for (const DtypeFacts& row : kDtypes) {
     if (row.name == text) return row.dtype;
@@ -74,5 +78,7 @@ constexpr std::optional<Dtype> parse_dtype(std::string_view text) {
 constexpr bool is_complex(Dtype d) { return d == Dtype::c64 || d == Dtype::c128; }
 constexpr bool is_floating(Dtype d) { return d <= Dtype::f8e5m2; }
 constexpr bool is_integral(Dtype d) { return d >= Dtype::i64 && d <= Dtype::u8; }
+/// Integers that may be negative.
+constexpr bool is_signed(Dtype d) { return d >= Dtype::i64 && d <= Dtype::i8; }
 
 }  // namespace modelport

@@ -1,11 +1,13 @@
 #include "capture/session.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/all.h>
 
 #include <algorithm>
-#include <set>
 
 #include "capture/torch_dtype.h"
+#include "ops/fusions/needless_masks.h"
 #include "ops/table/names.h"
 
 namespace modelport::capture {
@@ -163,8 +165,20 @@ ir::Graph Session::finish() {
     if (!stays.condition.constant()) graph_.guards.push_back(std::move(stays));
   }
   keep_conditions_on_data(replaced);
+  ops::fusions::drop_needless_masks(graph_, constants_that_are_true());
   ir::drop_dead_nodes(graph_);
   return std::move(graph_);
+}
+
+std::set<ir::ValueId> Session::constants_that_are_true() const {
+  const at::AutoDispatchBelowADInplaceOrView below;
+  std::set<ir::ValueId> found;
+  for (const auto& [value, tensor] : weight_tensors_) {
+    if (graph_.value(value).weight_kind == ir::WeightKind::constant &&
+        tensor.scalar_type() == at::kBool && tensor.all().item<bool>())
+      found.insert(value);
+  }
+  return found;
 }
 
 std::vector<Session::ReplacedByData> Session::data_that_was_replaced() const {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -136,6 +137,7 @@ class Session : public std::enable_shared_from_this<Session> {
     shape::Guard condition;
   };
   std::vector<ReplacedByData> data_that_was_replaced() const;
+  std::set<ir::ValueId> constants_that_are_true() const;
   void keep_conditions_on_data(const std::vector<ReplacedByData>& replaced);
 
   ir::Graph graph_;

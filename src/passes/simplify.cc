@@ -13,11 +13,8 @@ namespace {
 bool widens(Dtype from, Dtype to) {
   if (from == to || from == Dtype::boolean) return true;
   if (is_floating(from)) return is_floating(to) && byte_size(to) > byte_size(from);
-  const bool is_signed = from <= Dtype::i8;
-  if (is_integral(to)) {
-    const bool to_signed = to <= Dtype::i8;
-    return byte_size(to) > byte_size(from) ? to_signed || !is_signed : false;
-  }
+  if (is_integral(to))
+    return byte_size(to) > byte_size(from) && (is_signed(to) || !is_signed(from));
   return is_floating(to) && byte_size(to) > 2 && byte_size(from) * 2 <= byte_size(to);
 }
 

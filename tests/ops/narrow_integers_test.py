@@ -95,7 +95,42 @@ def test_executorch_gives_what_torch_gives(
     assert differences(in_executorch, dtype, number, as_tensor=as_tensor) == {}
 
 
-def test_zero_to_a_negative_power_is_zero_among_integers() -> None:
-    inputs = {"x": torch.tensor([0, 1, -1, 2]), "y": torch.tensor([-3, -3, -3, 3])}
-    model = Applied(torch.pow, 0, as_tensor=True).eval()
-    assert in_onnxruntime(model, inputs).tolist() == model(**inputs).tolist() == [0, 1, -1, 8]
+POWERS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "of two tensors": torch.pow,
+    "two to a tensor": lambda x, y: 2**y,
+    "three to a tensor": lambda x, y: 3**y,
+    "minus one to a tensor": lambda x, y: (-1) ** y,
+    "to the power of 0": lambda x, y: x**0,
+    "to the power of 5": lambda x, y: x**5,
+    "to the power of 41": lambda x, y: x**41,
+    "to the power of a size": lambda x, y: x ** y.shape[0],
+}
+
+
+def differing_powers(run: Run, dtype: torch.dtype) -> dict[str, Any]:
+    numbers = torch.tensor([0, 1, 2, 3, 7, 10, -1, -2, -5]).to(dtype)
+    exponents = torch.tensor([0, 1, 2, 8, 31, 63, 64, 70, 101, -1, -2, -3]).to(dtype)
+    grid = torch.cartesian_prod(numbers, exponents)
+    inputs = {"x": grid[:, 0].contiguous(), "y": grid[:, 1].contiguous()}
+    found = {}
+    for name, power in POWERS.items():
+        model = Applied(power, 0, as_tensor=True).eval()
+        try:
+            want = model(**inputs)
+        except RuntimeError:
+            continue  # torch refuses the number
+        got = run(model, inputs)
+        wrong = [(*pair.tolist(), a.item(), b.item()) for pair, a, b in zip(grid, got, want, strict=True) if a != b]
+        if got.dtype != want.dtype or wrong:
+            found[name] = got.dtype, wrong[:5]
+    return found
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8], ids=str)
+def test_powers_that_no_integer_holds_wrap_around_in_onnxruntime(dtype: torch.dtype) -> None:
+    assert differing_powers(in_onnxruntime, dtype) == {}
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8], ids=str)
+def test_powers_that_no_integer_holds_wrap_around_in_executorch(dtype: torch.dtype, in_executorch: Run) -> None:
+    assert differing_powers(in_executorch, dtype) == {}

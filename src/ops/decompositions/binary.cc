@@ -1,5 +1,7 @@
 // Pointwise operators with two or three operands.
+#include <bit>
 #include <numbers>
+#include <optional>
 
 #include "base/not_finite.h"
 #include "ops/decompositions/pointwise.h"
@@ -32,6 +34,35 @@ Value log_of_sum(Emitter& e, double base) {
   const Value more = t.div(t.of("log1p", t.of("exp", away)), base);
   const Value same = t.both(t.of("isinf", a), t.is("eq", a, b));
   return t.done(t.where(same, a, t.add(t.max(a, b), more)));
+}
+
+/// A number that is known now.
+std::optional<std::int64_t> known_number(Emitter& e, std::string_view name) {
+  const Int* number = e.call().arg(name).get<Int>();
+  return number == nullptr ? std::nullopt : number->constant();
+}
+
+Value power_of(Terms& t, Value x, std::int64_t exponent) {
+  if (exponent == 1) return x;
+  const Value half = power_of(t, x, exponent / 2);
+  const Value even = t.mul(half, half);
+  return exponent % 2 == 0 ? even : t.mul(even, x);
+}
+
+/// Powers with negative exponents, rounded towards zero.
+Value whole_reciprocal(Terms& t, Value x, Value exponent) {
+  const Value odd = t.is("ne", t.e.call("aten.fmod.Scalar", {exponent, 2}), 0);
+  const Value of_minus_one = t.where(odd, x, t.mul(x, x));
+  const Value is_unit = t.is("eq", t.of("abs", x), 1);
+  return t.where(is_unit, of_minus_one, 0);
+}
+
+/// The bits of an exponent that is not negative, beyond which a power has wrapped around to zero,
+/// or the exponent has no more.
+std::int64_t exponent_bits(std::optional<std::int64_t> base, Dtype dtype) {
+  const std::int64_t width = bit_count(dtype);
+  if (base && *base % 2 == 0) return std::bit_width(static_cast<std::uint64_t>(width - 1));
+  return is_signed(dtype) ? width - 1 : width;
 }
 
 }  // namespace
@@ -87,6 +118,31 @@ Value minimum(Emitter& e) { return e.call("aten.minimum", {e.arg("self"), e.arg(
 
 Value remainder(Emitter& e) {
   return e.call("aten.remainder.Tensor", {e.arg("self"), e.arg("other")});
+}
+
+// By squaring, as torch does it.
+Value whole_power(Emitter& e) {
+  Terms t(e);
+  const Dtype own = e.result().dtype;
+  const Value x = t.in("self", own);
+  const auto known_exponent = known_number(e, "exponent");
+  if (known_exponent == 0) return t.filled(e.result().shape, 1, own);
+  if (known_exponent && *known_exponent > 0) return power_of(t, x, *known_exponent);
+  const Value exponent = t.in("exponent", own);
+  const std::int64_t bits = exponent_bits(known_number(e, "self"), own);
+  Value rest = exponent, square = x, product = kNoValue;
+  for (std::int64_t bit = 0; bit < bits; ++bit) {
+    const Value odd = t.is("ne", e.call("aten.fmod.Scalar", {rest, 2}), 0);
+    const Value factor = t.where(odd, square, 1);
+    product = bit == 0 ? factor : t.mul(product, factor);
+    if (bit + 1 == bits) break;
+    rest = e.call("aten.div.Scalar_mode", {rest, 2}, {{"rounding_mode", "trunc"}});
+    square = t.mul(square, square);
+  }
+  if (const std::int64_t all = exponent_bits(std::nullopt, own); bits < all)
+    product = t.where(t.is("ge", exponent, std::int64_t{1} << bits), 0, product);
+  if (!is_signed(own)) return product;
+  return t.where(t.is("lt", exponent, 0), whole_reciprocal(t, x, exponent), product);
 }
 
 Value reversed_sub(Emitter& e) {

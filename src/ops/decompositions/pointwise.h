@@ -43,6 +43,8 @@ Value maximum(Emitter& e);
 Value minimum(Emitter& e);
 Value remainder(Emitter& e);
 Value reversed_sub(Emitter& e);
+/// A power of integers. Products wrap around, and are exact where kernels go through floats.
+Value whole_power(Emitter& e);
 Value xlog1py(Emitter& e);
 Value xlogy(Emitter& e);
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ops/decompositions/terms.h"
+#include "ops/decompositions/pointwise.h"
 #include "ops/rules/rules.h"
 
 namespace modelport::ops::executorch {
@@ -25,11 +25,17 @@ Values rest(Lower& l, std::string_view kernel, const char* rounding) {
   return {t.sub(a, t.mul(times, b))};
 }
 
+/// The kernels go through doubles, and have no number for what overflows.
+Values power(Lower& l, std::string_view kernel) {
+  if (is_integral(l.result().dtype)) return {parts::whole_power(l)};
+  return l.kernel_with_own_operands(kernel);
+}
+
 /// The processor takes the distance modulo the width; torch shifts everything out.
 Values shifted(Lower& l, std::string_view kernel, bool left) {
   Terms t(l);
   const Dtype dtype = l.result().dtype;
-  const auto bits = static_cast<std::int64_t>(8 * byte_size(dtype));
+  const auto bits = bit_count(dtype);
   const Value self = t.in("self"), by = t.in("other");
   const Value far = t.either(t.is("lt", by, 0), t.is("ge", by, bits));
   const Value near = t.where(far, left ? 0 : bits - 1, by);
@@ -76,6 +82,9 @@ Values cumsum(Lower& l) {
 
 Values fmod_scalar(Lower& l) { return rest(l, "aten::fmod.Scalar_out", "trunc"); }
 Values fmod_tensor(Lower& l) { return rest(l, "aten::fmod.Tensor_out", "trunc"); }
+Values pow_of_number(Lower& l) { return power(l, "aten::pow.Scalar_out"); }
+Values pow_by_number(Lower& l) { return power(l, "aten::pow.Tensor_Scalar_out"); }
+Values pow_of_tensors(Lower& l) { return power(l, "aten::pow.Tensor_Tensor_out"); }
 Values remainder_scalar(Lower& l) { return rest(l, "aten::remainder.Scalar_out", "floor"); }
 Values remainder_tensor(Lower& l) { return rest(l, "aten::remainder.Tensor_out", "floor"); }
 

@@ -24,11 +24,15 @@ const std::unordered_map<std::string_view, Elements::Rule>& Elements::rules() {
       {"aten.detach", &Elements::same},
       {"aten.expand", &Elements::expanded},
       {"aten.flatten.using_ints", &Elements::reshaped},
+      {"aten.ge.Scalar", &Elements::compared},
       {"aten.ge.Tensor", &Elements::compared},
+      {"aten.gt.Scalar", &Elements::compared},
       {"aten.gt.Tensor", &Elements::compared},
       {"aten.index.Tensor", &Elements::indexed},
+      {"aten.le.Scalar", &Elements::compared},
       {"aten.le.Tensor", &Elements::compared},
       {"aten.logical_and", &Elements::both},
+      {"aten.lt.Scalar", &Elements::compared},
       {"aten.lt.Tensor", &Elements::compared},
       {"aten.mul.Tensor", &Elements::product},
       {"aten.neg", &Elements::negated},
@@ -121,8 +125,8 @@ TermId Elements::compared(const Place& p) {
   const Term b = terms_[operand(p, "other").index];
   if (a.kind != Term::Kind::number || b.kind != Term::Kind::number) return stop(p);
   const std::string_view op = p.node.op;
-  const bool strict = op == "aten.lt.Tensor" || op == "aten.gt.Tensor";
-  const bool below = op == "aten.lt.Tensor" || op == "aten.le.Tensor";
+  const bool strict = op.starts_with("aten.lt.") || op.starts_with("aten.gt.");
+  const bool below = op.starts_with("aten.lt.") || op.starts_with("aten.le.");
   const shape::Int difference = below ? b.number - a.number : a.number - b.number;
   return call("at_least_zero", {number(strict ? difference - 1 : difference)});
 }

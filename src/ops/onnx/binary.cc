@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "ops/decompositions/pointwise.h"
 #include "ops/onnx/complex.h"
 #include "ops/onnx/pointwise.h"
 #include "ops/rules/rules.h"
@@ -198,18 +199,14 @@ Values pow(Lower& l) {
     if (exponent != 2) l.refuse("powers of complex numbers other than 2");
     return {complex_product(l, l.in("self", own), l.in("self", own))};
   }
+  if (is_integral(own)) return {parts::whole_power(l)};
   const Value x = l.in("self", working(l));
-  // Products are exact where Pow goes through floats, and faster.
+  // Products are faster.
   if (small_whole) return done(l, power_of(l, x, static_cast<std::int64_t>(*exponent)));
   if (!is_whole(own) && exponent == 0.5) return done(l, l.unary("Sqrt", x));
   if (!is_whole(own) && exponent == -1) return done(l, l.unary("Reciprocal", x));
   if (!is_whole(own) && exponent == -0.5) return done(l, l.unary("Reciprocal", l.unary("Sqrt", x)));
-  if (!is_integral(own)) return done(l, l.binary("Pow", x, l.in("exponent", working(l))));
-  const Value power = wrapped_in(l, "exponent", own);
-  const Value zero = like(l, x, 0);
-  // One over zero: infinite in the kernel, zero in torch.
-  const Value none = l.binary("And", l.compare("Less", power, zero), l.compare("Equal", x, zero));
-  return done(l, l.where(none, zero, l.binary("Pow", x, power)));
+  return done(l, l.binary("Pow", x, l.in("exponent", working(l))));
 }
 
 Values atan2(Lower& l) {

@@ -86,7 +86,7 @@ Value bits_of(Lower& l, Value x) {
   const Value number = l.cast(x, Dtype::i64);
   const bool has_sign = dtype == Dtype::i32 || dtype == Dtype::i16 || dtype == Dtype::i8;
   if (!has_sign) return number;
-  return l.binary("Mod", number, whole(l, std::int64_t{1} << (8 * byte_size(dtype))));
+  return l.binary("Mod", number, whole(l, std::int64_t{1} << bit_count(dtype)));
 }
 
 Value of_bits(Lower& l, Value bits, Dtype dtype) {

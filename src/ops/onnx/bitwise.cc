@@ -7,9 +7,6 @@
 namespace modelport::ops::onnx {
 namespace {
 
-bool is_signed(Dtype dtype) { return dtype >= Dtype::i64 && dtype <= Dtype::i8; }
-std::int64_t bit_count(Dtype dtype) { return static_cast<std::int64_t>(byte_size(dtype)) * 8; }
-
 /// 1, 2, 4 ... as many as fit into an i64, the last one being its sign.
 std::vector<std::int64_t> powers_of_two(std::int64_t count) {
   std::vector<std::int64_t> powers;

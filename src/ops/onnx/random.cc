@@ -166,7 +166,7 @@ Values random_integers(Lower& l) {
                    : dtype == Dtype::bf16 ? 8
                    : dtype == Dtype::boolean
                        ? 1
-                       : static_cast<int>(byte_size(dtype)) * 8 - (dtype == Dtype::u8 ? 0 : 1);
+                       : static_cast<int>(bit_count(dtype)) - (is_signed(dtype) ? 1 : 0);
   const Value u = random_uniform(l, shape_of_result(l), Dtype::f64);
   return done(l, l.add(l.cast(l.mul(u, like(l, u, std::ldexp(1.0, bits))), Dtype::i64), low));
 }

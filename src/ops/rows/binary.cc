@@ -236,20 +236,25 @@ constexpr std::array kBinaryOps{
           .schema = "(Scalar self, Tensor exponent) -> Tensor",
           .infer = pow_rule,
           .onnx = custom(onnx::pow),
-          .samples = "2, f32[a, b]; 2, i64[a]; 0.5, i64[a]; 10000.0, f16[]"},
+          .executorch = custom(executorch::pow_of_number),
+          .samples = "2, f32[a, b]; 2, i64[a]; 0.5, i64[a]; 10000.0, f16[]; 3, i32[a]; -1, i8[a]"},
     OpDef{.name = "aten.pow.Tensor_Scalar",
           .schema = "(Tensor self, Scalar exponent) -> Tensor",
           .infer = pow_rule,
           .onnx = custom(onnx::pow),
+          .executorch = custom(executorch::pow_by_number),
           .xnnpack = custom(xnnpack::power),
           .samples =
               "f32[a, b], 2; i64[a], 2; i64[a], 0.5; f16[], -0.5; bool[a], 2; f32[a], a; f32[a], "
-              "3; f32[a], -1; f32[a], 1; f32[a], 2.5; i32[a], 5; bf16[a], 2; c64[a], 2; f32[a], 0"},
+              "3; f32[a], -1; f32[a], 1; f32[a], 2.5; i32[a], 5; bf16[a], 2; c64[a], 2; f32[a], 0; "
+              "u8[a], 9; i64[a], a; i32[a], 0"},
     OpDef{.name = "aten.pow.Tensor_Tensor",
           .schema = "(Tensor self, Tensor exponent) -> Tensor",
           .infer = pow_rule,
           .onnx = custom(onnx::pow),
-          .samples = "f32[a, b], f32[b]; i64[a], f32[]; i64[a, 1], i64[b]; f32[a], 2"},
+          .executorch = custom(executorch::pow_of_tensors),
+          .samples = "f32[a, b], f32[b]; i64[a], f32[]; i64[a, 1], i64[b]; f32[a], 2; i32[a], "
+                     "u8[]; i8[a], i8[a]"},
     OpDef{.name = "aten.remainder.Scalar",
           .schema = "(Tensor self, Scalar other) -> Tensor",
           .infer = binary,
