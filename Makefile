@@ -161,7 +161,8 @@ check: setup
 	ruff check .
 	ruff format --check .
 	mypy -p modelport
-	clang-format --dry-run -Werror $(CPP_FILES)
+	@echo "clang-format on every file"
+	@clang-format --dry-run -Werror $(CPP_FILES)
 	$(call done,checks)
 
 # All files take minutes (make tidy); a change takes seconds.

@@ -61,7 +61,7 @@ Value whole_reciprocal(Terms& t, Value x, Value exponent) {
 /// or the exponent has no more.
 std::int64_t exponent_bits(std::optional<std::int64_t> base, Dtype dtype) {
   const std::int64_t width = bit_count(dtype);
-  if (base && *base % 2 == 0) return std::bit_width(static_cast<std::uint64_t>(width - 1));
+  if (base && *base % 2 == 0) return std::countr_zero(static_cast<std::uint64_t>(width));
   return is_signed(dtype) ? width - 1 : width;
 }
 
