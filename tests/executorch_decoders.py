@@ -24,6 +24,18 @@ SIZES = {
     "tie_word_embeddings": False,
 }
 PROMPT, TOKENS = "helloWorld7", 20
+# A layer with keys after three with linear attention.
+LINEAR = {
+    "num_hidden_layers": 4,
+    "linear_num_value_heads": 4,
+    "linear_num_key_heads": 2,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+    "shared_expert_intermediate_size": 16,
+}
 
 
 def tiny(kind: str, **settings: Any) -> Any:

@@ -63,7 +63,7 @@ def padded(batch: int) -> dict[str, torch.Tensor]:
 
 
 ENCODERS: dict[str, tuple[Callable[[], Any], Callable[[int], dict[str, torch.Tensor]], int]] = {
-    "vit, whose mask is all true": (vit, normal("pixel_values", 3, 32, 32), 0),
+    "vit, whose mask hides nothing": (vit, normal("pixel_values", 3, 32, 32), 2),
     "whisper": (whisper, normal("input_features", 80, 100), 2),
     "across": (Across, two_lengths, 1),
     "bert, which has a mask": (bert, padded, 0),

@@ -8,7 +8,7 @@ from typing import Any
 import executorch_runner
 import pytest
 import torch
-from executorch_decoders import PROMPT, TOKENS, generated, tiny
+from executorch_decoders import LINEAR, PROMPT, TOKENS, generated, tiny
 from executorch_runner import BOS, EOS, VOCABULARY, ids_of
 
 from modelport import ExecutorchExporter
@@ -16,17 +16,6 @@ from modelport.artifacts.pte import read_program
 
 pytest.importorskip("executorch")
 
-LINEAR = {
-    "num_hidden_layers": 4,
-    "linear_num_value_heads": 4,
-    "linear_num_key_heads": 2,
-    "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
-    "num_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16,
-    "shared_expert_intermediate_size": 16,
-}
 # Windows are shorter than the prompt, and than what is generated after it.
 FAMILIES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "llama": ("llama", {}, {}),

@@ -7,6 +7,7 @@ import functools
 import inspect
 import os
 from collections.abc import MutableMapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -108,7 +109,7 @@ class PartExport:
         if config.num_logits_to_keep and part.gives_logits:
             inputs["logits_to_keep"] = self._counted(config.num_logits_to_keep)
         flags = {"use_cache": True} if part.gives_logits else {}
-        with apply_patches("onnx"), config_flags(part.module, flags):
+        with apply_patches("onnx"), config_flags(part.module, flags), linear_attention_of(config, part.module):
             shapes = {"dynamic_shapes": part.dynamic_shapes, "test_guards": part.trials is None}
             captured = capture(part.module, inputs, dynamic=True, **shapes)
             if part.trials is not None:
@@ -137,6 +138,17 @@ class PartExport:
             f"num_logits_to_keep={logits}: {who} gives the logits of all tokens, whatever it is told",
             "leave num_logits_to_keep out",
         )
+
+
+def linear_attention_of(config: OnnxConfig, model: Any) -> AbstractContextManager[None]:
+    """As one operator, where onnxruntime's own are asked for."""
+    if config.operators == "standard":
+        return nullcontext()
+    from ..generation.custom_attention import define_operators
+    from ..generation.delta_rule import functions_of_the_rule, operator_at
+
+    define_operators()
+    return operator_at(functions_of_the_rule(model))
 
 
 # How configs call the number of tokens that a model takes; some models have no limit.

@@ -1,4 +1,4 @@
-"""Linear attention by the gated delta rule as one operator, for which ExecuTorch has a kernel.
+"""Linear attention by the gated delta rule as one operator, for which ExecuTorch and onnxruntime have kernels.
 
 Models compute it in one of two functions with the parameters of the flash-linear-attention library: token by token, or
 in chunks. The operator does for any number of tokens what both do, so that a program reads a prompt at once."""

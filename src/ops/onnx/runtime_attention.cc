@@ -1,4 +1,4 @@
-// Attention on a cache in place: onnxruntime's GroupQueryAttention.
+// Attention by onnxruntime's own operators: on a cache in place, and linear.
 #include "ops/onnx/attention.h"
 
 namespace modelport::ops::onnx {
@@ -10,6 +10,17 @@ Value joined_heads(Lower& l, Value x) {
   const Value turned = l.swap_axes(x, 1, 2);
   const Shape shape = l.shape(turned);
   return l.reshape(turned, {shape[0], shape[1], shape[2] * shape[3]});
+}
+
+/// The logarithm, which models take the exponential of.
+Value logarithm(Lower& l, Value x) {
+  const ir::Value& value = l.graph().value(x);
+  if (value.origin == ir::Origin::node) {
+    const ir::Node& made = l.graph().node(value.producer);
+    if (made.op == "onnx.Exp")
+      return *made.find("inputs")->get<ir::ArgList>()->front().get<Value>();
+  }
+  return l.unary("Log", x);
 }
 
 }  // namespace
@@ -37,6 +48,24 @@ Values group_query_attention(Lower& l) {
       {{l.dtype(query), {shape[0], shape[2], shape[1] * shape[3]}}, l.result(1), l.result(2)});
   const Value parted = l.reshape(results[0], {shape[0], shape[2], shape[1], shape[3]});
   return {l.swap_axes(parted, 1, 2), results[1], results[2]};
+}
+
+Values gated_delta_rule(Lower& l) {
+  const Value query = l.in("query");
+  const Shape shape = l.shape(query);
+  const Int width = l.shape(l.in("value"))[3];
+  const Value decay = l.swap_axes(logarithm(l, l.in("decay")), 1, 2);
+  const Attributes attributes{{"q_num_heads", {shape[1]}},
+                              {"kv_num_heads", {shape[1]}},
+                              {"update_rule", {std::string("gated_delta")}},
+                              {"scale", {1.0}}};
+  const Values results = l.emit_many(
+      "com.microsoft.LinearAttention",
+      {joined_heads(l, query), joined_heads(l, l.in("key")), joined_heads(l, l.in("value")),
+       l.in("initial_state"), decay, l.swap_axes(l.in("beta"), 1, 2)},
+      attributes, {{l.dtype(query), {shape[0], shape[2], shape[1] * width}}, l.result(1)});
+  const Value parted = l.reshape(results[0], {shape[0], shape[2], shape[1], width});
+  return {l.swap_axes(parted, 1, 2), results[1]};
 }
 
 }  // namespace modelport::ops::onnx

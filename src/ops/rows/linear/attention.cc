@@ -307,7 +307,7 @@ constexpr std::array kAttentionOps{
           .schema = "(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor "
                     "initial_state) -> (Tensor, Tensor)",
           .infer = gated_delta_rule,
-          .onnx = refuse("it is for caches of ExecuTorch programs"),
+          .onnx = custom(onnx::gated_delta_rule),
           .executorch = direct("llama::gated_delta_rule.out"),
           .samples = "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
                      "a], f32[1, 2, 4, 6]"},
