@@ -112,7 +112,8 @@ $(VENV)/.packages: $(VENV)/.run
 # An editable install, built in a folder that stays: a second run compiles only what changed. A first one compiles what
 # does not see torch while torch is unpacked.
 build: $(VENV)/.tools
-	@test -e $(VENV)/.run -o -e $(BUILD)/CMakeCache.txt || $(MAKE) --no-print-directory --jobs=2 $(VENV)/.run torch-free-rooms
+	@test -e $(VENV)/.run -o -e $(BUILD)/CMakeCache.txt || \
+	  $(MAKE) --no-print-directory --jobs=2 $(VENV)/.run torch-free-rooms
 	@$(MAKE) --no-print-directory $(VENV)/.run
 	$(PY) tools/show_build.py $(BUILD)/log.txt \
 	  $(PY) -m pip install -v --no-build-isolation --no-deps -e . -Cbuild-dir=$(BUILD)
