@@ -134,3 +134,9 @@ def test_powers_that_no_integer_holds_wrap_around_in_onnxruntime(dtype: torch.dt
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8], ids=str)
 def test_powers_that_no_integer_holds_wrap_around_in_executorch(dtype: torch.dtype, in_executorch: Run) -> None:
     assert differing_powers(in_executorch, dtype) == {}
+
+
+def test_zero_to_a_negative_power_is_zero_among_integers() -> None:
+    inputs = {"x": torch.tensor([0, 1, -1, 2]), "y": torch.tensor([-3, -3, -3, 3])}
+    model = Applied(torch.pow, 0, as_tensor=True).eval()
+    assert in_onnxruntime(model, inputs).tolist() == model(**inputs).tolist() == [0, 1, -1, 8]
