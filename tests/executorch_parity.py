@@ -59,7 +59,7 @@ def results_of(op: str, program: Any, operands: list[tuple], seed: int) -> tuple
     for signed in (True, False):
         inputs = list(draw_operands(op, operands, generator, signed).values())
         try:
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)
             return inputs, program.run(inputs, None)[0]
         except Exception:
             if not signed:

@@ -95,7 +95,7 @@ class Row:
     def build(self) -> tuple[torch.nn.Module, Inputs]:
         """The model in eval mode with its random weights, and its inputs at the example size."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+            torch.default_generator.manual_seed(self.seed)
             model = getattr(transformers, self.model_class)(self.make_config())
             enliven(model)
         settle(model.eval(), self.inputs(1))

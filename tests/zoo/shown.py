@@ -47,7 +47,7 @@ class Shown:
 
 
 def seeded(run: Any, inputs: Inputs) -> Any:
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     with torch.no_grad():
         return run(**inputs)
 
