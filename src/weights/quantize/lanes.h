@@ -8,33 +8,8 @@
 
 namespace modelport::weights {
 
-// Vectors of gcc and clang: both keep them in registers on every processor, as neither does with
-// arrays of sums. A compiler may not reorder a plain sum of floats.
 constexpr std::size_t kLanes = 4;
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
-
-inline Floats load(const float* from) {
-  Floats loaded;
-  std::memcpy(&loaded, from, sizeof(loaded));
-  return loaded;
-}
-
-inline void store(Floats values, float* to) { std::memcpy(to, &values, sizeof(values)); }
-
-inline Floats all(float value) { return Floats{value, value, value, value}; }
-
-inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
-inline Floats smaller(Floats a, Floats b) { return a < b ? a : b; }
-
-inline Floats clamped(Floats value, Floats low, Floats high) {
-  return smaller(larger(value, low), high);
-}
-
-/// Added to numbers far below 2^22, it leaves no bits for a fraction: the sum less kToInteger is
-/// the nearest integer, ties to even. std::nearbyint is no vector instruction of plain x86_64.
-constexpr float kToInteger = 12582912.0F;  // 1.5 * 2^23
-
-inline Floats rounded(Floats value) { return (value + kToInteger) - kToInteger; }
+#include "weights/quantize/lanes.inc"
 
 /// Two halves, then two quarters, without a branch: which one is larger nobody can predict.
 template <class Combine>

@@ -70,7 +70,7 @@ class Piece {
                        ? static_cast<std::size_t>(job.form.groups_per_row * job.form.group)
                        : job.columns()),
         row_zero_points_(static_cast<std::size_t>(job.form.groups_per_row)) {
-    // Groups are searched four at a time: of rows that have fewer, several are taken together.
+    // Groups are searched together: of rows that have fewer, several are taken at once.
     rows_at_once_ = row_zero_points_.size() % kBatch == 0 ? 1 : kBatch;
   }
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "weights/quantize/lanes.h"
 
 namespace modelport::weights {
 namespace {
-
-static_assert(kBatch == kLanes);
 
 /// Tried with normal, uniform and heavy-tailed weights in groups of 16 to 4096: the factor with the
 /// least error lies below the narrowest in 98 of 100 groups. In a short group of 16 codes it is
@@ -38,19 +37,6 @@ SearchPlan plan_for(const ScaleSearch::Codes& codes, const GroupBatch& groups) {
   return plan;
 }
 
-/// Of each group.
-struct Bounds {
-  Floats inverse{};    // of the scale that spans the range
-  Floats narrowest{};  // factor
-  Floats centre{};     // of the range
-  Floats mean{};
-};
-
-struct Ranges {
-  Floats lowest;
-  Floats highest;
-};
-
 /// A square of four vectors turned about its diagonal.
 void transpose(std::array<Floats, kLanes>& v) {
   const Floats low01{v[0][0], v[1][0], v[0][1], v[1][1]};
@@ -63,7 +49,9 @@ void transpose(std::array<Floats, kLanes>& v) {
   v[3] = Floats{high01[2], high01[3], high23[2], high23[3]};
 }
 
-Ranges side_by_side(const std::array<const float*, kBatch>& groups, std::size_t length, float* to) {
+/// The weights of four groups side by side, each row of them `stride` after the one before.
+Ranges side_by_side(std::span<const float* const, kLanes> groups, std::size_t length,
+                    std::size_t stride, float* to) {
   const auto each = [&](std::size_t i) {
     return Floats{groups[0][i], groups[1][i], groups[2][i], groups[3][i]};
   };
@@ -74,7 +62,7 @@ Ranges side_by_side(const std::array<const float*, kBatch>& groups, std::size_t 
     std::array square{load(groups[0] + i), load(groups[1] + i), load(groups[2] + i),
                       load(groups[3] + i)};
     transpose(square);
-    for (std::size_t k = 0; k < kLanes; ++k) store(square[k], to + (i + k) * kLanes);
+    for (std::size_t k = 0; k < kLanes; ++k) store(square[k], to + (i + k) * stride);
     range.lowest = smaller(range.lowest, smaller(square[0], square[1]));
     range.highest = larger(range.highest, larger(square[0], square[1]));
     other.lowest = smaller(other.lowest, smaller(square[2], square[3]));
@@ -82,232 +70,74 @@ Ranges side_by_side(const std::array<const float*, kBatch>& groups, std::size_t 
   }
   for (; i < length; ++i) {
     const Floats last = each(i);
-    store(last, to + i * kLanes);
+    store(last, to + i * stride);
     range.lowest = smaller(range.lowest, last);
     range.highest = larger(range.highest, last);
   }
   return {smaller(range.lowest, other.lowest), larger(range.highest, other.highest)};
 }
 
-/// Weights of four groups, and what each counts.
-struct Batch {
-  const float* weights = nullptr;
-  const float* energies = nullptr;
-  std::size_t length = 0;
-};
+// One text for four lanes, which every processor has, and for eight. Its functions are made of
+// single operations on lanes, none of which may be fused: both give the same numbers. Templates
+// would not do, for a function is compiled for the processor that is named where its text stands.
+namespace narrow {
+#include "weights/quantize/search_lanes.inc"
+}  // namespace narrow
 
-struct Moments {
-  Floats mean{};
-  Floats square{};
-};
-
-template <bool kWeighted>
-Moments moments_of(const Batch& batch) {
-  Floats first{};
-  Floats square{};
-  Floats total{};
-  for (std::size_t i = 0; i < batch.length; ++i) {
-    const Floats weight = load(batch.weights + i * kLanes);
-    const Floats energy = kWeighted ? load(batch.energies + i * kLanes) : all(1);
-    first += energy * weight;
-    square += energy * weight * weight;
-    total += energy;
-  }
-  return {first / total, square / total};
-}
-
-/// Of rounded quotients q, and d, which is what rounding took off them or, where 16 codes leave so
-/// large an error that it is seen in the sum of all, the weight itself.
-struct Sums {
-  Floats dd{};
-  Floats dq{};
-  Floats qq{};
-};
-
-struct Trial {
-  Floats factor{};
-  Floats inverse{};  // of the scale
-  Floats zero{};
-};
-
-/// Several trials in one pass: their sums do not wait for each other.
-template <bool kWeighted, bool kFine, std::size_t kCount>
-std::array<Sums, kCount> sums_of(const Batch& batch, const Trial* trials, Floats highest) {
-  std::array<Sums, kCount> sums{};
-  for (std::size_t i = 0; i < batch.length; ++i) {
-    const Floats weight = load(batch.weights + i * kLanes);
-    const Floats energy = kWeighted ? load(batch.energies + i * kLanes) : Floats{};
-    for (std::size_t t = 0; t < kCount; ++t) {
-      const Floats steps = weight * trials[t].inverse;
-      const Floats q = rounded(clamped(steps, -trials[t].zero, highest - trials[t].zero));
-      const Floats d = kFine ? steps - q : weight;
-      const Floats counted = kWeighted ? energy * q : q;
-      sums[t].dq += counted * d;
-      sums[t].qq += counted * q;
-      if (kFine) sums[t].dd += (kWeighted ? energy * d : d) * d;
-    }
-  }
-  return sums;
-}
-
-class Trials {
- public:
-  Trials(const ScaleSearch::Codes& codes, const Batch& batch, const Bounds& bounds)
-      : codes_(codes),
-        batch_(batch),
-        bounds_(bounds),
-        fine_(codes.levels > 16),
-        steps_(static_cast<float>(codes.levels - 1)) {}
-
-  /// Keeps the best of those tried before and now, each with the scale that is best for the codes
-  /// that it gives.
-  template <std::size_t kCount>
-  void attempt(const std::array<Floats, kCount>& factors) {
-    std::array<Trial, kCount> trials;
-    for (std::size_t t = 0; t < kCount; ++t) {
-      const Floats factor = factors[t];
-      const Floats middle = all(steps_ / 2 + 0.5F);
-      trials[t] = {factor, bounds_.inverse * factor,
-                   codes_.zero_points ? centred_zero_point(factor) : middle};
-    }
-    const auto sums =
-        batch_.energies == nullptr ? sums_by_codes<false>(trials) : sums_by_codes<true>(trials);
-    for (std::size_t t = 0; t < kCount; ++t) keep(trials[t], sums[t]);
-  }
-
-  Floats best_factor() const { return best_.factor; }
-
-  void store_best(BatchFits& fits) const {
-    store(scale_, fits.scale.data());
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      fits.zero_point[i] = static_cast<int>(best_.zero[i]);
-    }
-  }
-
- private:
-  template <bool kWeighted, std::size_t kCount>
-  std::array<Sums, kCount> sums_by_codes(const std::array<Trial, kCount>& trials) const {
-    return fine_ ? sums_of<kWeighted, true, kCount>(batch_, trials.data(), all(steps_))
-                 : sums_of<kWeighted, false, kCount>(batch_, trials.data(), all(steps_));
-  }
-
-  void keep(const Trial& trial, const Sums& sums) {
-    // Codes that are all zero have no scale, and no part in any weight.
-    const Floats ratio = sums.dq / larger(sums.qq, all(std::numeric_limits<float>::min()));
-    Floats scale = ratio;
-    Floats error = -sums.dq * ratio;
-    if (fine_) {
-      scale = (1 + ratio) / trial.inverse;
-      error = (sums.dd + error) / (trial.inverse * trial.inverse);
-    }
-    const auto better = error < error_;
-    error_ = better ? error : error_;
-    scale_ = better ? scale : scale_;
-    best_.zero = better ? trial.zero : best_.zero;
-    best_.factor = better ? trial.factor : best_.factor;
-  }
-
-  /// Where the middle of the codes lies: for codes that cover the range in the middle of that, and
-  /// the less they cover, the nearer to the mean of the weights.
-  Floats centred_zero_point(Floats factor) const {
-    const Floats part = 1 / larger(factor, all(1));
-    const Floats centre = bounds_.mean + (bounds_.centre - bounds_.mean) * part;
-    const Floats zero = steps_ / 2 - centre * bounds_.inverse * factor;
-    return clamped(rounded(zero), Floats{}, all(steps_));
-  }
-
-  const ScaleSearch::Codes& codes_;
-  const Batch& batch_;
-  const Bounds& bounds_;
-  bool fine_;
-  float steps_;
-  Floats error_ = all(std::numeric_limits<float>::max());
-  Floats scale_ = all(1);
-  Trial best_;
-};
-
-/// So that squares of sums of weights neither overflow nor vanish: 1, and for very large and very
-/// small ones what brings the largest to 1.
-Floats unit_of(Floats largest) {
-  const auto usual = (largest > 0x1p-32F) & (largest < 0x1p32F);
-  return usual ? all(1) : 1 / larger(largest, all(4 * std::numeric_limits<float>::min()));
-}
-
-Bounds bounds_of(const ScaleSearch::Codes& codes, const SearchPlan& plan, const Batch& batch,
-                 const Ranges& range) {
-  const auto steps = static_cast<float>(codes.levels - 1);
-  Bounds bounds;
-  Floats half_range = larger(range.highest, -range.lowest);
-  if (codes.zero_points) {  // zero is among the codes
-    const Floats lowest = smaller(range.lowest, Floats{});
-    const Floats highest = larger(range.highest, Floats{});
-    half_range = (highest - lowest) / 2;
-    bounds.centre = (highest + lowest) / 2;
-  }
-  half_range = larger(half_range, all(std::numeric_limits<float>::min()));
-  bounds.inverse = steps / 2 / half_range;
-  // There is one code more below zero than above it, and the largest weight may have that one.
-  if (codes.negative_scales && !codes.zero_points) {
-    bounds.inverse = range.highest > -range.lowest ? -bounds.inverse : bounds.inverse;
-  }
-  bounds.narrowest = all(plan.narrowest);
-  if (!codes.zero_points && plan.narrowest <= plan.least_narrowest) return bounds;
-  const Moments moments =
-      batch.energies == nullptr ? moments_of<false>(batch) : moments_of<true>(batch);
-  bounds.mean = moments.mean;
-  Floats variance = moments.square;
-  if (codes.zero_points) variance -= moments.mean * moments.mean;
-  Floats reach{};
-  for (std::size_t i = 0; i < kLanes; ++i) {
-    reach[i] = half_range[i] / (std::sqrt(std::max(variance[i], 0.0F)) * plan.fewest_deviations);
-  }
-  bounds.narrowest = clamped(reach, all(plan.least_narrowest), bounds.narrowest);
-  return bounds;
-}
-
-void search(const ScaleSearch::Codes& codes, const SearchPlan& plan, const Batch& batch,
-            const Bounds& bounds, BatchFits& fits) {
-  Trials trials(codes, batch, bounds);
-  Floats step = (bounds.narrowest - 1) / 3;
-  trials.attempt<5>({all(1 - plan.wide_step), all(1), 1 + step, 1 + 2 * step, 1 + 3 * step});
-  float wide = 1 - plan.wide_step;
-  for (int pair = 0; pair < plan.wider; ++pair) {
-    trials.attempt<2>({all(wide - plan.wide_step), all(wide - 2 * plan.wide_step)});
-    wide -= 2 * plan.wide_step;
-  }
-  for (int round = 0; round < plan.rounds; ++round) {
-    step /= 2;
-    const Floats best = trials.best_factor();
-    trials.attempt<2>({best - step, best + step});
-  }
-  trials.store_best(fits);
-}
+#if defined(__x86_64__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC target("avx2")
+namespace wide {
+constexpr std::size_t kLanes = 8;
+#include "weights/quantize/lanes.inc"
+#include "weights/quantize/search_lanes.inc"
+}  // namespace wide
+#pragma GCC pop_options
+#else
+namespace wide = narrow;
+#endif
 
 }  // namespace
+
+bool ScaleSearch::has_wide_lanes() {
+#if defined(__x86_64__) && !defined(__clang__)
+  return __builtin_cpu_supports("avx2") != 0;
+#else
+  return false;
+#endif
+}
+
+/// Weights and their ranges, or energies: the halves of a batch side by side, or one after the
+/// other.
+void ScaleSearch::arrange(const GroupBatch& groups, bool energies, BatchFits& fits) {
+  std::vector<float>& to = energies ? energies_ : weights_;
+  to.resize(groups.length * kBatch);
+  const auto& from = energies ? groups.energies : groups.weights;
+  for (std::size_t first = 0; first < kBatch; first += kLanes) {
+    float* place = to.data() + (wide_ ? first : first * groups.length);
+    const Ranges range = side_by_side(std::span(from).subspan(first).first<kLanes>(), groups.length,
+                                      wide_ ? kBatch : kLanes, place);
+    if (energies) continue;
+    store(range.lowest, &fits.lowest[first]);
+    store(range.highest, &fits.highest[first]);
+  }
+}
 
 BatchFits ScaleSearch::run(const GroupBatch& groups) {
   const bool weighted = groups.energies[0] != nullptr;
   if (plan_.length != groups.length || plan_.weighted != weighted) plan_ = plan_for(codes_, groups);
-  weights_.resize(groups.length * kLanes);
-  Batch batch{weights_.data(), nullptr, groups.length};
-  Ranges range = side_by_side(groups.weights, groups.length, weights_.data());
-  if (weighted) {
-    energies_.resize(groups.length * kLanes);
-    side_by_side(groups.energies, groups.length, energies_.data());
-    batch.energies = energies_.data();
-  }
   BatchFits fits;
-  store(range.lowest, fits.lowest.data());
-  store(range.highest, fits.highest.data());
-  const Floats unit = unit_of(larger(range.highest, -range.lowest));
-  if (folded(unit, smaller) != 1 || folded(unit, larger) != 1) {
-    range = {range.lowest * unit, range.highest * unit};
-    for (std::size_t i = 0; i < groups.length; ++i) {
-      store(load(&weights_[i * kLanes]) * unit, &weights_[i * kLanes]);
-    }
+  arrange(groups, false, fits);
+  if (weighted) arrange(groups, true, fits);
+  if (wide_) {
+    wide::search(codes_, plan_, weights_.data(), weighted ? energies_.data() : nullptr, 0, fits);
+    return fits;
   }
-  search(codes_, plan_, batch, bounds_of(codes_, plan_, batch, range), fits);
-  store(load(fits.scale.data()) / unit, fits.scale.data());
+  for (std::size_t first = 0; first < kBatch; first += kLanes) {
+    const std::size_t begin = first * groups.length;
+    narrow::search(codes_, plan_, weights_.data() + begin,
+                   weighted ? energies_.data() + begin : nullptr, first, fits);
+  }
   return fits;
 }
 

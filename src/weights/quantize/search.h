@@ -1,4 +1,4 @@
-// The scales of four groups of weights at once, each the one with the least squared error of many
+// The scales of eight groups of weights at once, each the one with the least squared error of many
 // that are tried.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace modelport::weights {
 
 /// Groups of one length that are searched together: one in each lane of a vector, so that what is
 /// done once a group is done for all of them in one instruction, and no sum has to be folded.
-constexpr std::size_t kBatch = 4;
+constexpr std::size_t kBatch = 8;
 struct GroupBatch {
   std::array<const float*, kBatch> weights{};
   std::array<const float*, kBatch> energies{};  // what each weight counts; or null, and all alike
@@ -47,7 +47,10 @@ class ScaleSearch {
     bool zero_points = false;      // without them zero is the code `levels / 2`
     bool negative_scales = false;  // a layout takes them
   };
-  explicit ScaleSearch(const Codes& codes) : codes_(codes) {}
+  /// Eight lanes at once where the processor has them; the results are the same.
+  explicit ScaleSearch(const Codes& codes, bool wide = has_wide_lanes())
+      : codes_(codes), wide_(wide) {}
+  static bool has_wide_lanes();
 
   /// Weights are finite; of a group whose largest one has no finite inverse, the scale means
   /// nothing. At least one energy of a group is positive. For a scale that is stored as it is, the
@@ -56,9 +59,12 @@ class ScaleSearch {
   BatchFits run(const GroupBatch& batch);
 
  private:
+  void arrange(const GroupBatch& groups, bool energies, BatchFits& fits);
+
   Codes codes_;
+  bool wide_;
   SearchPlan plan_;
-  std::vector<float> weights_;   // four groups side by side
+  std::vector<float> weights_;   // the groups side by side
   std::vector<float> energies_;  // the same of these
 };
 
