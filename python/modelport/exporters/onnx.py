@@ -60,7 +60,7 @@ class OnnxExporter(HfExporter):
         else:
             model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
             inputs = inputs if dtype is None else in_dtype(inputs, dtype)
-            with apply_patches("onnx"), config_flags(model, flags):
+            with apply_patches("onnx"), config_flags(model, flags), linear_attention_of(config, model):
                 captured = capture(model, {**inputs, **flags}, **options)  # a part's own config may say otherwise
         if dtype is not None:
             captured.origin = {"dtype": short_name(dtype)}
@@ -141,14 +141,16 @@ class PartExport:
 
 
 def linear_attention_of(config: OnnxConfig, model: Any) -> AbstractContextManager[None]:
-    """As one operator, where onnxruntime's own are asked for."""
-    if config.operators == "standard":
-        return nullcontext()
-    from ..generation.custom_attention import define_operators
+    """As one operator for any number of tokens; models write it in chunks, as many as their example has."""
     from ..generation.delta_rule import functions_of_the_rule, operator_at
 
+    places = functions_of_the_rule(model)
+    if not places:
+        return nullcontext()
+    from ..generation.custom_attention import define_operators
+
     define_operators()
-    return operator_at(functions_of_the_rule(model))
+    return operator_at(places, "gated_delta_rule" if config.operators == "standard" else "linear_attention")
 
 
 # How configs call the number of tokens that a model takes; some models have no limit.

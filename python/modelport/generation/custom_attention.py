@@ -37,8 +37,9 @@ def define_operators() -> Any:
     library = torch.library.Library("modelport", "DEF")
     library.define("update_cache(Tensor value, Tensor cache, SymInt start_pos) -> Tensor")
     library.define(f"cached_attention{_ATTENTION}")
-    library.define(f"gated_delta_rule{GATED_DELTA_RULE}")
-    library.impl("gated_delta_rule", gated_delta_rule, "CompositeExplicitAutograd")
+    for name in ("gated_delta_rule", "linear_attention"):  # by plain operators or ExecuTorch's, by onnxruntime's
+        library.define(f"{name}{GATED_DELTA_RULE}")
+        library.impl(name, gated_delta_rule, "CompositeExplicitAutograd")
     library.impl("update_cache", _update_cache, "CompositeExplicitAutograd")
     library.impl("cached_attention", _cached_attention, "CompositeExplicitAutograd")
     return library

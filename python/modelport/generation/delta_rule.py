@@ -1,4 +1,4 @@
-"""Linear attention by the gated delta rule as one operator, for which ExecuTorch and onnxruntime have kernels.
+"""Linear attention by the gated delta rule as one operator: a kernel of ExecuTorch or of onnxruntime, or a loop.
 
 Models compute it in one of two functions with the parameters of the flash-linear-attention library: token by token, or
 in chunks. The operator does for any number of tokens what both do, so that a program reads a prompt at once."""
@@ -56,11 +56,15 @@ def functions_of_the_rule(model: Any) -> Places:
 
 
 @contextmanager
-def operator_at(places: Places) -> Iterator[None]:
-    """While it lasts, the operator stands there."""
+def operator_at(places: Places, operator: str = "gated_delta_rule") -> Iterator[None]:
+    """While it lasts, the operator stands there: `linear_attention` is the one that is onnxruntime's own."""
+
+    def by_operator(*args: Any, **settings: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
+        return _by(getattr(torch.ops.modelport, operator), *args, **settings)
+
     with ExitStack() as stack:
         for module, name in places:
-            stack.enter_context(replaced_here(module, name, lambda _: _by_operator))
+            stack.enter_context(replaced_here(module, name, lambda _: by_operator))
         yield
 
 
@@ -84,10 +88,6 @@ def _computes_the_rule(function: Any) -> bool:
         return all(torch.allclose(a, b, atol=1e-4, rtol=1e-4) for a, b in zip(found, wanted, strict=True))
     except Exception:  # it may want anything else
         return False
-
-
-def _by_operator(*args: Any, **settings: Any) -> tuple[torch.Tensor, torch.Tensor | None]:
-    return _by(torch.ops.modelport.gated_delta_rule, *args, **settings)
 
 
 def _by(

@@ -1,5 +1,4 @@
-// Loops. In the graph a Scan has the names of the operators that its body is a chain of; the file
-// wants a graph in the node.
+// Loops. In the graph a Scan has the lines of its body as text; the file wants a graph in the node.
 #pragma once
 
 #include <string>
@@ -11,13 +10,15 @@
 
 namespace modelport::onnx {
 
-/// inputs=[state, one tensor for each operator], body=[operators], axis=number; the last state, and
-/// the states of all places.
+/// inputs=[state, tensors that are cut along the axis], body=[lines], axis=number; the last state,
+/// and what was kept at each place. A line is `name = Operator(names)`, of `state`, `slice_0` and
+/// so on, and what lines before it made; `next` is the state after it, `kept` what is kept, which
+/// is that state where no line has this name.
 inline constexpr std::string_view kScan = "onnx.Scan";
 
 /// The attributes of the file that are no graph.
 std::vector<ir::NamedArg> scan_attributes(const ir::Node& node);
-/// AttributeProto: state = operator(state, slice) for one operator after the other.
+/// AttributeProto of the lines.
 std::string body_attribute(const ir::Graph& graph, const ir::Node& node, const ValueNames& names);
 
 }  // namespace modelport::onnx

@@ -11,7 +11,7 @@ Values grouped_mm(Lower& l);
 /// onnxruntime's own operator, for caches in place.
 Values group_query_attention(Lower& l);
 /// The same for linear attention.
-Values gated_delta_rule(Lower& l);
+Values linear_attention(Lower& l);
 /// The same for a mixture of experts; its weights are still floats.
 Values experts(Lower& l);
 

@@ -1,5 +1,7 @@
 // Recurrences as one loop: a Scan goes from place to place and keeps the state.
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "ops/decompositions/reduce.h"
 #include "ops/onnx/pieces.h"
@@ -9,12 +11,14 @@
 namespace modelport::ops::onnx {
 namespace {
 
-/// state = join(apply(state, decay), input), and where it begins.
+/// How the state goes on, of `state`, the decay (`slice_0`) and the input (`slice_1`), in lines of
+/// a body (backends/onnx/loop_body.h); and where it begins.
 struct Loop {
-  const char* apply;
-  const char* join;
+  std::vector<std::string> body;
   double start;
 };
+
+ir::ArgList lines(const std::vector<std::string>& body) { return {body.begin(), body.end()}; }
 
 Values scan(Lower& l, const Loop& loop) {
   const Dtype wide = working_dtype(l.result().dtype);
@@ -25,12 +29,9 @@ Values scan(Lower& l, const Loop& loop) {
   one_place.erase(one_place.begin() + axis);
   Value state = l.in("state", wide);
   if (state == kNoValue) state = l.filled(l.number(loop.start, wide), one_place);
-  // The writer makes the body from the operators that follow each other in it.
-  const Values results =
-      l.emit_many("Scan", {state, decay, input},
-                  {{"body", {ir::ArgList{{std::string(loop.apply)}, {std::string(loop.join)}}}},
-                   {"axis", {Int(axis)}}},
-                  {{wide, one_place}, {wide, l.shape(input)}});
+  const Values results = l.emit_many("Scan", {state, decay, input},
+                                     {{"body", {lines(loop.body)}}, {"axis", {Int(axis)}}},
+                                     {{wide, one_place}, {wide, l.shape(input)}});
   return {l.cast(results[1], l.result().dtype)};
 }
 
@@ -43,13 +44,33 @@ bool is_one_place(Lower& l) {
 
 Values linear_recurrence(Lower& l) {
   if (is_one_place(l)) return {parts::linear_recurrence(l)};
-  return scan(l, {.apply = "Mul", .join = "Add", .start = 0});
+  return scan(l,
+              {.body = {"faded = Mul(state, slice_0)", "next = Add(faded, slice_1)"}, .start = 0});
 }
 
 Values maximum_recurrence(Lower& l) {
   if (is_one_place(l)) return {parts::maximum_recurrence(l)};
-  return scan(l,
-              {.apply = "Add", .join = "Max", .start = -std::numeric_limits<double>::infinity()});
+  return scan(l, {.body = {"faded = Add(state, slice_0)", "next = Max(faded, slice_1)"},
+                  .start = -std::numeric_limits<double>::infinity()});
+}
+
+/// Token by token: the state fades, learns what a key lacks of its value, and is asked.
+Values gated_delta_rule(Lower& l) {
+  const Value value = l.in("value");
+  const Value key = l.in("key");
+  const Value learned = l.mul(key, l.unsqueeze(l.in("beta"), {3}));
+  const Shape shape = l.shape(value);
+  const Values results = l.emit_many(
+      "Scan",
+      {l.in("initial_state"), l.unsqueeze(l.in("decay"), {3, 4}), l.unsqueeze(key, {3}),
+       l.unsqueeze(value, {3}), l.unsqueeze(learned, {4}), l.unsqueeze(l.in("query"), {3})},
+      {{"body",
+        {lines({"faded = Mul(state, slice_0)", "known = MatMul(slice_1, faded)",
+                "lacking = Sub(slice_2, known)", "change = MatMul(slice_3, lacking)",
+                "next = Add(faded, change)", "kept = MatMul(slice_4, next)"})}},
+       {"axis", {Int(2)}}},
+      {l.result(1), {l.dtype(value), {shape[0], shape[1], shape[2], 1, shape[3]}}});
+  return {l.squeeze(results[1], {3}), results[0]};
 }
 
 }  // namespace modelport::ops::onnx

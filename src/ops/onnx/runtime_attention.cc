@@ -50,7 +50,7 @@ Values group_query_attention(Lower& l) {
   return {l.swap_axes(parted, 1, 2), results[1], results[2]};
 }
 
-Values gated_delta_rule(Lower& l) {
+Values linear_attention(Lower& l) {
   const Value query = l.in("query");
   const Shape shape = l.shape(query);
   const Int width = l.shape(l.in("value"))[3];

@@ -10,6 +10,7 @@ Values cummin(Lower& l);
 Values cumprod(Lower& l);
 Values cumsum(Lower& l);
 Values cumulative_trapezoid(Lower& l);
+Values gated_delta_rule(Lower& l);
 Values linear_recurrence(Lower& l);
 Values logcumsumexp(Lower& l);
 Values maximum_recurrence(Lower& l);

@@ -6,6 +6,7 @@
 #include "ops/decompositions/linear.h"
 #include "ops/emit/emitter.h"
 #include "ops/onnx/distance.h"
+#include "ops/onnx/scan.h"
 #include "ops/rules/axes.h"
 #include "ops/table/families.h"
 #include "ops/table/family_parts.h"
@@ -310,7 +311,8 @@ constexpr std::array kAttentionOps{
           .onnx = custom(onnx::gated_delta_rule),
           .executorch = direct("llama::gated_delta_rule.out"),
           .samples = "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
-                     "a], f32[1, 2, 4, 6]"},
+                     "a], f32[1, 2, 4, 6]; f32[a, 2, 1, 4], f32[a, 2, 1, 4], f32[a, 2, 1, 6], "
+                     "f32[a, 2, 1], f32[a, 2, 1], f32[a, 2, 4, 6]"},
     // onnxruntime's own, with keys and values in the form of torch's attention. The mask has a one
     // for each token so far, the new ones included; cos and sin are [positions, pairs].
     OpDef{.name = "modelport.group_query_attention",
@@ -323,6 +325,15 @@ constexpr std::array kAttentionOps{
           .executorch = refuse("it is for onnxruntime"),
           .samples = "f32[a, 4, b, 16], f32[a, 2, b, 16], f32[a, 2, b, 16], f32[a, 2, c, 16], "
                      "f32[a, 2, c, 16], i64[a, d]"},
+    // What modelport.gated_delta_rule computes, by onnxruntime's own operator.
+    OpDef{.name = "modelport.linear_attention",
+          .schema = "(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor "
+                    "initial_state) -> (Tensor, Tensor)",
+          .infer = gated_delta_rule,
+          .onnx = custom(onnx::linear_attention),
+          .executorch = refuse("it is for onnxruntime"),
+          .samples = "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
+                     "a], f32[1, 2, 4, 6]"},
     OpDef{.name = "modelport.position_table",
           .schema = "(Tensor self, int pairs, int step=1) -> Tensor",
           .infer = position_table,
