@@ -99,6 +99,28 @@ assert torch.Generator().manual_seed(0).initial_seed() == 0
 assert (torch.empty(2, 3, device="meta") @ torch.empty(3, 4, device="meta")).shape == (2, 4)
 assert imported() == "nothing"
 """
+WITH_TORCHAO = """
+from modelport.quick_imports.command import allow, import_quickly
+allow()
+import_quickly()
+import sys
+from transformers.utils import is_torchao_available
+assert is_torchao_available() and "torchao" not in sys.modules
+"""
+
+
+def test_torchao_which_comes_with_executorch_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """transformers imports it with the modules that all models share; it imports the compiler, and prints."""
+    (tmp_path / "torchao").mkdir()
+    (tmp_path / "torchao" / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    (tmp_path / "torchao-9.0.0.dist-info").mkdir()
+    (tmp_path / "torchao-9.0.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: torchao\nVersion: 9.0.0\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    run(WITH_TORCHAO)
+
+
 BY_NAME = """
 assert torch.ops.prims.sum.default is not None and torch._prims.add is not None
 from torch.distributed.tensor import DTensor

@@ -9,8 +9,8 @@ export runs. They are left out here, in the process of a command and nowhere els
 - torch's meta kernels that are written in Python, with sympy, which they import to look at plain numbers. Those in C++
   do for nearly every model; a capture that fails is done again with all of them (`deferred`).
 - torch.distributed says that it is not available, as it does in builds of torch that are made without it.
-- scipy and sklearn are not found while the modules are imported that all models share, where only losses and assisted
-  generation use them. Afterwards they are: some models compute with scipy.
+- scipy, sklearn and torchao are not found while the modules are imported that all models share, where only losses,
+  assisted generation and checkpoints of torchao use them. Afterwards they are: some models compute with scipy.
 - transformers looks through the sources of all its models for the names that they offer, twice: once is enough. While
   it does, a thread has the system load torch's libraries.
 - transformers reads the records of all installed packages to learn which of them has a module, and asks for a few
@@ -44,7 +44,7 @@ from .gate import untested_packages
 from .records import PackagesByModule
 
 _PLAIN = "MODELPORT_PLAIN_IMPORTS"
-_HIDDEN = ("scipy", "sklearn")
+_HIDDEN = ("scipy", "sklearn", "torchao")
 _allowed = False  # whether this process ends with its command
 _quick = False  # whether something was left out
 
