@@ -37,6 +37,22 @@ LINEAR = {
     "shared_expert_intermediate_size": 16,
 }
 
+# Each row of its state decays by itself.
+CHANNELWISE = {
+    "linear_head_dim": 8,
+    "linear_num_heads": 2,
+    "layer_types": ["linear_attention", "full_attention"],
+    "mlp_layer_types": ["dense", "sparse"],
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 16,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 8,
+    "num_local_experts": 4,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 16,
+}
+
 
 def tiny(kind: str, **settings: Any) -> Any:
     torch.manual_seed(0)

@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 import pytest
 import torch
-from executorch_decoders import LINEAR, tiny
+from executorch_decoders import CHANNELWISE, LINEAR, tiny
 
 import modelport
 from modelport import OnnxConfig, OnnxExporter
@@ -60,11 +60,27 @@ def test_a_row_that_is_padded_says_what_it_says_alone(model: Any, folder: Path) 
     assert modelport.load(folder).generate(ids, **settings).tolist() == model.generate(ids, **settings).tolist()
 
 
-def test_a_plain_export_serves_texts_of_any_number_of_chunks() -> None:
+@pytest.mark.parametrize("operators", ["onnxruntime", "standard"])
+@pytest.mark.parametrize(("kind", "sizes"), [("qwen3_next", LINEAR), ("kimi_linear", CHANNELWISE)])
+def test_a_plain_export_serves_texts_of_any_number_of_chunks(kind: str, sizes: Any, operators: str) -> None:
     """The model computes in chunks of 64 tokens, and its example is one of them. With large weights its norms blow up
     what chunks and single tokens round differently."""
-    model = tiny("qwen3_next", **LINEAR | {"max_position_embeddings": 128, "initializer_range": 0.1})
-    program = OnnxExporter().export(model, {"input_ids": torch.randint(3, 30, (2, 5))}, OnnxConfig(dynamic=True))
+    model = tiny(kind, **sizes | {"max_position_embeddings": 128, "initializer_range": 0.1})
+    assert_same_logits(model, exported_plain(model, operators))
+
+
+def test_a_checkpoint_folder_is_exported_the_same_way(tmp_path: Path) -> None:
+    model = tiny("kimi_linear", **CHANNELWISE | {"max_position_embeddings": 128, "initializer_range": 0.1})
+    model.save_pretrained(tmp_path)
+    assert_same_logits(model, exported_plain(tmp_path, "standard"))
+
+
+def exported_plain(model: Any, operators: str) -> Any:
+    config = OnnxConfig(dynamic=True, operators=operators)
+    return OnnxExporter().export(model, {"input_ids": torch.randint(3, 30, (2, 5))}, config)
+
+
+def assert_same_logits(model: Any, program: Any) -> None:
     for length in (1, 64, 65, 128):
         ids = torch.randint(3, 30, (3, length), generator=torch.Generator().manual_seed(length))
         with torch.no_grad():

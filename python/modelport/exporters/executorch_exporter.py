@@ -49,7 +49,8 @@ class ExecutorchExporter(HfExporter):
         }
         if isinstance(model, str | os.PathLike):
             inputs = sample_inputs if dtype is None else in_dtype(sample_inputs, dtype)
-            captured = capture(model, inputs, **options)
+            with apply_patches("executorch"):
+                captured = capture(model, inputs, **options)
             model_config: Any = read_config(Path(model))
         else:
             model, inputs, flags = prepare_for_export(model, dict(sample_inputs))

@@ -15,10 +15,12 @@ import torch
 from ..base.dtypes import float_dtype, short_name
 from ..base.errors import problem
 from ..base.versions import OLDEST
+from ..capturing.captured import Captured
+from ..hub.folder import checkpoint_folder
 from ..lazy.captured import CheckpointCaptured
 from ..lazy.checkpoint_weights import CheckpointWeights
 from ..lazy.entry import capture
-from ..lazy.folder import open_model
+from ..lazy.folder import capture_folder, open_model
 from ..weights import lazy_weights
 from .base import HfExporter, config_of_part, is_one_config
 from .calibration import calibrated
@@ -56,7 +58,9 @@ class OnnxExporter(HfExporter):
         options = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "dtype": dtype}
         if isinstance(model, str | os.PathLike):
             inputs = sample_inputs if dtype is None else in_dtype(sample_inputs, dtype)
-            captured = capture(model, inputs, **options)
+            folder, around = checkpoint_folder(model, headers=True), functools.partial(linear_attention_of, config)
+            with apply_patches("onnx"):
+                captured: Captured = capture_folder(folder, inputs, around=around, **options)
         else:
             model, inputs, flags = prepare_for_export(model, dict(sample_inputs))
             inputs = inputs if dtype is None else in_dtype(inputs, dtype)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +25,31 @@ from .dtype import capture_in_dtype
 
 
 def capture_folder(
-    path: str | os.PathLike[str], inputs: Any, *, model_class: Any = None, dtype: Any = None, **options: Any
+    path: str | os.PathLike[str],
+    inputs: Any,
+    *,
+    model_class: Any = None,
+    dtype: Any = None,
+    around: Callable[[Any], AbstractContextManager[None]] = nullcontext,
+    **options: Any,
 ) -> CheckpointCaptured:
-    """`capture` of the model in a folder without reading its weights; what cannot be done so reads them and says so."""
+    """`capture` of the model in a folder without reading its weights; what cannot be done so reads them and says so.
+    The model is captured within `around(model)`."""
     folder = Path(path)
     opening = _Opening(folder, model_class, dtype)
     try:
         weights = opening.weights()
-        with weights.unread():
+        with weights.unread(), around(weights.model):
             captured = capture_model(weights.model, inputs, **options)
     except Exception as error:  # the constructor of a model can fail in any way
         opening.warn_of_loading(error)
         opening.checkpoint.have_contents()
         model = load_class(folder, opening.model_class)
-        if dtype is None:
-            loaded = capture_model(model, inputs, **options)
-        else:
-            loaded = capture_in_dtype(model, inputs, dtype, **options)
+        with around(model):
+            if dtype is None:
+                loaded = capture_model(model, inputs, **options)
+            else:
+                loaded = capture_in_dtype(model, inputs, dtype, **options)
         return CheckpointCaptured(loaded, None)
     if weights.refused:
         warnings.warn(

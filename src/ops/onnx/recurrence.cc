@@ -54,15 +54,19 @@ Values maximum_recurrence(Lower& l) {
                   .start = -std::numeric_limits<double>::infinity()});
 }
 
-/// Token by token: the state fades, learns what a key lacks of its value, and is asked.
+/// Token by token: the state fades, as a whole or each row by itself, learns what a key lacks of
+/// its value, and is asked.
 Values gated_delta_rule(Lower& l) {
+  const Value decay = l.in("decay");
+  const std::vector<std::int64_t> added =
+      l.rank(decay) == 3 ? std::vector<std::int64_t>{3, 4} : std::vector<std::int64_t>{4};
   const Value value = l.in("value");
   const Value key = l.in("key");
   const Value learned = l.mul(key, l.unsqueeze(l.in("beta"), {3}));
   const Shape shape = l.shape(value);
   const Values results = l.emit_many(
       "Scan",
-      {l.in("initial_state"), l.unsqueeze(l.in("decay"), {3, 4}), l.unsqueeze(key, {3}),
+      {l.in("initial_state"), l.unsqueeze(decay, added), l.unsqueeze(key, {3}),
        l.unsqueeze(value, {3}), l.unsqueeze(learned, {4}), l.unsqueeze(l.in("query"), {3})},
       {{"body",
         {lines({"faded = Mul(state, slice_0)", "known = MatMul(slice_1, faded)",

@@ -54,7 +54,8 @@ Values linear_attention(Lower& l) {
   const Value query = l.in("query");
   const Shape shape = l.shape(query);
   const Int width = l.shape(l.in("value"))[3];
-  const Value decay = l.swap_axes(logarithm(l, l.in("decay")), 1, 2);
+  Value decay = logarithm(l, l.in("decay"));
+  decay = l.rank(decay) == 3 ? l.swap_axes(decay, 1, 2) : joined_heads(l, decay);
   const Attributes attributes{{"q_num_heads", {shape[1]}},
                               {"kv_num_heads", {shape[1]}},
                               {"update_rule", {std::string("gated_delta")}},

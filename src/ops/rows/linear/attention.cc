@@ -303,16 +303,19 @@ constexpr std::array kAttentionOps{
           .onnx = custom(onnx::experts),
           .executorch = refuse("it is for onnxruntime"),
           .samples = "f32[a, 16], f32[a, 2], i64<4>[a, 2], f32[4, 64, 16], f32[4, 16, 32]"},
-    // Linear attention: [batch, heads, length, width], decay and beta [batch, heads, length].
+    // Linear attention: [batch, heads, length, width], beta [batch, heads, length], decay as beta
+    // or with a width.
     OpDef{.name = "modelport.gated_delta_rule",
           .schema = "(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor "
                     "initial_state) -> (Tensor, Tensor)",
           .infer = gated_delta_rule,
           .onnx = custom(onnx::gated_delta_rule),
           .executorch = direct("llama::gated_delta_rule.out"),
-          .samples = "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
-                     "a], f32[1, 2, 4, 6]; f32[a, 2, 1, 4], f32[a, 2, 1, 4], f32[a, 2, 1, 6], "
-                     "f32[a, 2, 1], f32[a, 2, 1], f32[a, 2, 4, 6]"},
+          .samples =
+              "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
+              "a], f32[1, 2, 4, 6]; f32[a, 2, 1, 4], f32[a, 2, 1, 4], f32[a, 2, 1, 6], "
+              "f32[a, 2, 1], f32[a, 2, 1], f32[a, 2, 4, 6]; f32[1, 2, a, 4], f32[1, 2, a, 4], "
+              "f32[1, 2, a, 6], f32[1, 2, a, 4], f32[1, 2, a], f32[1, 2, 4, 6]"},
     // onnxruntime's own, with keys and values in the form of torch's attention. The mask has a one
     // for each token so far, the new ones included; cos and sin are [positions, pairs].
     OpDef{.name = "modelport.group_query_attention",
@@ -333,7 +336,8 @@ constexpr std::array kAttentionOps{
           .onnx = custom(onnx::linear_attention),
           .executorch = refuse("it is for onnxruntime"),
           .samples = "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
-                     "a], f32[1, 2, 4, 6]"},
+                     "a], f32[1, 2, 4, 6]; f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], "
+                     "f32[1, 2, a, 4], f32[1, 2, a], f32[1, 2, 4, 6]"},
     OpDef{.name = "modelport.position_table",
           .schema = "(Tensor self, int pairs, int step=1) -> Tensor",
           .infer = position_table,
