@@ -8,7 +8,7 @@ import pytest
 from modelport.base import core
 from modelport.generation.custom_attention import define_operators
 
-# Most rows of our own are no operators of torch; tests/exporters/onnxruntime_operators_test.py compares what they are for.
+# Most rows of our own are no operators of torch: tests/exporters/onnxruntime_operators_test.py shows what they are for.
 OURS = "modelport."
 KNOWN_TO_TORCH = ("modelport.gated_delta_rule",)
 CELLS = [
