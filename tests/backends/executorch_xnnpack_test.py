@@ -123,7 +123,7 @@ def test_a_vision_transformer_takes_any_batch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["ResNet", "MobileNetV2"])
 def test_convolutions_pooling_and_norms_are_one_delegate_of_any_image_size(kind: str, tmp_path: Path) -> None:
-    torch.default_generator.manual_seed(0)
+    torch.manual_seed(0)
     if kind == "ResNet":
         config: Any = transformers.ResNetConfig(
             embedding_size=8, hidden_sizes=[8, 16], depths=[1, 2], layer_type="basic"
@@ -155,7 +155,7 @@ def test_a_state_that_calls_change_is_no_constant() -> None:
             self.total.add_(self.linear(x))
             return {"y": self.linear(self.total) + 1}
 
-    torch.default_generator.manual_seed(0)
+    torch.manual_seed(0)
     model = Counter(transformers.PreTrainedConfig()).eval()
     x = torch.randn(2, 4)
     program = exported(copy.deepcopy(model), {"x": x})

@@ -52,7 +52,7 @@ def functions_of_the_rule(model: Any) -> Places:
     return [
         (module, name)
         for module in filter(None, map(sys.modules.get, modules))
-        for name, value in vars(module).items()
+        for name, value in list(vars(module).items())  # captures in other threads put names there
         if inspect.isfunction(value) and _computes_the_rule(original(module, name))
     ]
 

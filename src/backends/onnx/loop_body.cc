@@ -49,7 +49,9 @@ std::vector<Line> lines_of(const ir::Node& node) {
   for (const ir::Arg& text : *node.find("body")->get<ir::ArgList>()) {
     lines.push_back(parsed(*text.get<std::string>()));
   }
-  if (lines.back().name != "kept") lines.push_back({"kept", "Identity", {"next"}});
+  if (std::ranges::find(lines, "kept", &Line::name) == lines.end()) {
+    lines.push_back({"kept", "Identity", {"next"}});
+  }
   return lines;
 }
 

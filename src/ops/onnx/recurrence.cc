@@ -18,7 +18,13 @@ struct Loop {
   double start;
 };
 
-ir::ArgList lines(const std::vector<std::string>& body) { return {body.begin(), body.end()}; }
+/// The last state, and what was kept at each place of the axis.
+Values emit_scan(Lower& l, const Values& inputs, const std::vector<std::string>& body,
+                 std::int64_t axis, const std::vector<ir::TensorType>& results) {
+  return l.emit_many("Scan", inputs,
+                     {{"body", {ir::ArgList(body.begin(), body.end())}}, {"axis", {Int(axis)}}},
+                     results);
+}
 
 Values scan(Lower& l, const Loop& loop) {
   const Dtype wide = working_dtype(l.result().dtype);
@@ -29,9 +35,8 @@ Values scan(Lower& l, const Loop& loop) {
   one_place.erase(one_place.begin() + axis);
   Value state = l.in("state", wide);
   if (state == kNoValue) state = l.filled(l.number(loop.start, wide), one_place);
-  const Values results = l.emit_many("Scan", {state, decay, input},
-                                     {{"body", {lines(loop.body)}}, {"axis", {Int(axis)}}},
-                                     {{wide, one_place}, {wide, l.shape(input)}});
+  const Values results = emit_scan(l, {state, decay, input}, loop.body, axis,
+                                   {{wide, one_place}, {wide, l.shape(input)}});
   return {l.cast(results[1], l.result().dtype)};
 }
 
@@ -64,16 +69,14 @@ Values gated_delta_rule(Lower& l) {
   const Value key = l.in("key");
   const Value learned = l.mul(key, l.unsqueeze(l.in("beta"), {3}));
   const Shape shape = l.shape(value);
-  const Values results = l.emit_many(
-      "Scan",
+  const Values results = emit_scan(
+      l,
       {l.in("initial_state"), l.unsqueeze(decay, added), l.unsqueeze(key, {3}),
        l.unsqueeze(value, {3}), l.unsqueeze(learned, {4}), l.unsqueeze(l.in("query"), {3})},
-      {{"body",
-        {lines({"faded = Mul(state, slice_0)", "known = MatMul(slice_1, faded)",
-                "lacking = Sub(slice_2, known)", "change = MatMul(slice_3, lacking)",
-                "next = Add(faded, change)", "kept = MatMul(slice_4, next)"})}},
-       {"axis", {Int(2)}}},
-      {l.result(1), {l.dtype(value), {shape[0], shape[1], shape[2], 1, shape[3]}}});
+      {"faded = Mul(state, slice_0)", "known = MatMul(slice_1, faded)",
+       "lacking = Sub(slice_2, known)", "change = MatMul(slice_3, lacking)",
+       "next = Add(faded, change)", "kept = MatMul(slice_4, next)"},
+      2, {l.result(1), {l.dtype(value), {shape[0], shape[1], shape[2], 1, shape[3]}}});
   return {l.squeeze(results[1], {3}), results[0]};
 }
 

@@ -93,19 +93,15 @@ constexpr std::size_t kLanes = 8;
 #include "weights/quantize/search_lanes.inc"
 }  // namespace wide
 #pragma GCC pop_options
+bool processor_is_wide() { return __builtin_cpu_supports("avx2") != 0; }
 #else
 namespace wide = narrow;
+bool processor_is_wide() { return false; }
 #endif
 
 }  // namespace
 
-bool ScaleSearch::has_wide_lanes() {
-#if defined(__x86_64__) && !defined(__clang__)
-  return __builtin_cpu_supports("avx2") != 0;
-#else
-  return false;
-#endif
-}
+bool ScaleSearch::has_wide_lanes() { return processor_is_wide(); }
 
 /// Weights and their ranges, or energies: the halves of a batch side by side, or one after the
 /// other.
