@@ -21,6 +21,7 @@ from ..lazy.captured import CheckpointCaptured
 from ..lazy.checkpoint_weights import CheckpointWeights
 from ..lazy.entry import capture
 from ..lazy.folder import capture_folder, open_model
+from ..patches.delta_rule import functions_of_the_rule, operator_at
 from ..weights import lazy_weights
 from .base import HfExporter, config_of_part, is_one_config
 from .calibration import calibrated
@@ -146,8 +147,6 @@ class PartExport:
 
 def linear_attention_of(config: OnnxConfig, model: Any) -> AbstractContextManager[None]:
     """As one operator for any number of tokens; models write it in chunks, as many as their example has."""
-    from ..generation.delta_rule import functions_of_the_rule, operator_at
-
     places = functions_of_the_rule(model)
     if not places:
         return nullcontext()

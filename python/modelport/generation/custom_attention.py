@@ -20,8 +20,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, causal_mask_function, sdpa_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from ..patches.delta_rule import GATED_DELTA_RULE, gated_delta_rule
 from ..symbolic.replaced_attributes import replaced_here
-from .delta_rule import GATED_DELTA_RULE, gated_delta_rule
 
 NAME = "modelport_cached"
 _BEYOND_THE_KERNEL = ("softcap", "s_aux", "position_bias")

@@ -11,9 +11,9 @@ import torch
 from transformers.cache_utils import Cache, EncoderDecoderCache
 
 from ..capturing.recording import zeros_of
+from ..patches.delta_rule import functions_of_the_rule, operator_at
 from .caches import parts_of
 from .custom_attention import CachedCall, CacheSettings, attention_replaced, calling, define_operators
-from .delta_rule import functions_of_the_rule, operator_at
 from .static_cache import PassingKeys, Shapes, StaticCache, layer_over, shapes_of
 
 PAST = "u0"  # how many tokens are cached, where that is a size: the first number that a run reads of its data
