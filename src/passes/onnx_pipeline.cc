@@ -26,6 +26,9 @@ constexpr std::array kForOnnxruntimeAfter{
                   fuse_skip_norms},
     RuntimeFusion{"fuse_heads", "heads of attention are not turned before it and back after it",
                   fuse_heads},
+    RuntimeFusion{"fuse_flat_products",
+                  "tensors are not flattened before a product and given their sizes back after it",
+                  fuse_flat_products},
 };
 constexpr std::array kAfter{
     Pass{"fold_constants", "what is known now need not be computed each time", fold_constants},

@@ -243,6 +243,17 @@ TEST_CASE("a weight that is used as it is and transposed is stored once") {
   CHECK(after(use_gemm_for_all_weights, alone).find("Gemm") != std::string::npos);
 }
 
+TEST_CASE("products of tensors with the same sizes read these once") {
+  const std::string gemm = after(
+      use_gemm_for_all_weights,
+      "graph g(%x: f32[b, s, 4])\n  where b in 1.. = 2, s in 1.. = 3\n  weights @w: f32[4, 4]\n{\n"
+      "  %1 = onnx.Transpose(inputs=[@w], perm=[1, 0]) : f32[4, 4]\n"
+      "  %2 = onnx.MatMul(inputs=[%x, %1]) : f32[b, s, 4]\n"
+      "  %3 = onnx.MatMul(inputs=[%2, %1]) : f32[b, s, 4]\n  return y = %3\n}\n");
+  CHECK(gemm.find("onnx.Shape") != std::string::npos);
+  CHECK(gemm.find("onnx.Shape") == gemm.rfind("onnx.Shape"));
+}
+
 TEST_CASE("a product of no rows keeps its other sizes") {
   const std::string text =
       "graph g(%x: f32[b, n, 4])\n  where b in 1.. = 2, n in 0.. = 3\n  weights @w: f32[9, 4]\n{\n"

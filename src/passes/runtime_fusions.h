@@ -38,5 +38,8 @@ void fuse_skip_norms(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: attention without a mask takes heads side by side, as the
 /// products around it have them.
 void fuse_heads(ir::Graph& graph, FusionContext& context);
+/// On the graph of ONNX operators: a product with a weight as it is stored takes its tensor as it
+/// is.
+void fuse_flat_products(ir::Graph& graph, FusionContext& context);
 
 }  // namespace modelport::passes

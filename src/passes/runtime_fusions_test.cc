@@ -127,6 +127,30 @@ TEST_CASE("a sum and the norm of it are one node that gives both") {
   CHECK(found.notes[0].fusion == "sum and norm");
 }
 
+TEST_CASE("a product with a weight as it is stored takes its tensor with all its axes") {
+  const std::string text =
+      "graph g(%i: i64[b, s])\n  where b in 1.. = 2, s in 1.. = 3\n  weights @w: f32[9, 4]\n{\n"
+      "  %1 = aten.embedding(weight=@w, indices=%i) : f32[b, s, 4]\n"
+      "  %2 = aten.linear(input=%1, weight=@w) : f32[b, s, 9]\n  return y = %2\n}\n";
+  const Lowered found = lowered(text);
+  CHECK(found.has("com.microsoft.FusedMatMul(inputs=[%1, @w], transB=1) : f32[b, s, 9]"));
+  for (const char* left : {"onnx.Gemm", "onnx.Reshape", "onnx.Shape"}) CHECK_FALSE(found.has(left));
+  REQUIRE(found.notes.size() == 1);
+  CHECK(found.notes[0].fusion == "product as stored");
+  CHECK(lowered(text, Operators::standard).has("onnx.Gemm"));
+}
+
+TEST_CASE("heads before and after such a product are axes of it") {
+  const Lowered found = lowered(
+      "graph g(%i: i64[b, s])\n  where b in 1.. = 2, s in 1.. = 3\n  weights @w: f32[6, 4]\n{\n"
+      "  %1 = aten.embedding(weight=@w, indices=%i) : f32[b, s, 4]\n"
+      "  %2 = aten.linear(input=%1, weight=@w) : f32[b, s, 6]\n"
+      "  %3 = aten.view(self=%2, size=[b, s, 2, 3]) : f32[b, s, 2, 3]\n  return y = %3\n}\n");
+  CHECK(found.has("com.microsoft.FusedMatMul(inputs=[%1, @w], transB=1) : f32[b, s, 6]"));
+  CHECK(found.has("values=[0, 0, 2, 3]"));
+  CHECK_FALSE(found.has("onnx.Shape"));
+}
+
 TEST_CASE("the norm by the root mean square of a sum is one node with it") {
   const Lowered found =
       lowered(residual("b, s, 8", "aten.rms_norm(input=%1, normalized_shape=[8], weight=@w)"));

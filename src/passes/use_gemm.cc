@@ -46,9 +46,30 @@ class GemmFinder {
   std::unordered_set<std::uint32_t> plain_;
 };
 
+/// All sizes of a tensor but the last. Tensors with the same ones share the node: in a decoder they
+/// are nearly all those of its tokens.
+class LeadingSizes {
+ public:
+  ir::ValueId of(Rebuild& rebuild, ir::ValueId x, ir::PlaceId place) {
+    const auto& shape = rebuild.type(x).shape;
+    const std::vector<shape::Int> sizes(shape.begin(), shape.end() - 1);
+    for (const auto& [known, value] : found_)
+      if (known == sizes) return value;
+    const auto lead = static_cast<std::int64_t>(sizes.size());
+    const ir::ValueId value =
+        rebuild.emit("onnx.Shape", {x}, {{"start", {shape::Int(0)}}, {"end", {shape::Int(lead)}}},
+                     {Dtype::i64, {shape::Int(lead)}}, place);
+    found_.emplace_back(sizes, value);
+    return value;
+  }
+
+ private:
+  std::vector<std::pair<std::vector<shape::Int>, ir::ValueId>> found_;
+};
+
 /// x [..., k] times the transposed weight [n, k]: the leading axes of x are one for Gemm.
 ir::ValueId product(Rebuild& rebuild, ir::ValueId x, ir::ValueId weight, const ir::TensorType& type,
-                    ir::PlaceId place, const shape::Ranges& ranges) {
+                    ir::PlaceId place, const shape::Ranges& ranges, LeadingSizes& leading) {
   const std::vector<ir::NamedArg> transposed{{"transB", {shape::Int(1)}}};
   const auto& sizes = rebuild.type(x).shape;
   const shape::Int rows = shape::product({sizes.begin(), sizes.end() - 1});
@@ -61,12 +82,9 @@ ir::ValueId product(Rebuild& rebuild, ir::ValueId x, ir::ValueId weight, const i
                                         {dtype, {rows, shape::Int(k)}}, place);
   const ir::ValueId result =
       rebuild.emit("onnx.Gemm", {flat, weight}, transposed, {dtype, {rows, shape::Int(n)}}, place);
-  const ir::ValueId leading =
-      rebuild.emit("onnx.Shape", {x}, {{"start", {shape::Int(0)}}, {"end", {shape::Int(lead)}}},
-                   {Dtype::i64, {shape::Int(lead)}}, place);
   const ir::ValueId target =
-      rebuild.emit("onnx.Concat", {leading, rebuild.ints({n})}, {{"axis", {shape::Int(0)}}},
-                   {Dtype::i64, {shape::Int(lead + 1)}}, place);
+      rebuild.emit("onnx.Concat", {leading.of(rebuild, x, place), rebuild.ints({n})},
+                   {{"axis", {shape::Int(0)}}}, {Dtype::i64, {shape::Int(lead + 1)}}, place);
   // Without the attribute a 0 would ask for the size that is there already.
   std::vector<ir::NamedArg> zeros;
   if (shape::bounds(rows, ranges).lo < 1) zeros.push_back({"allowzero", {shape::Int(1)}});
@@ -76,6 +94,7 @@ ir::ValueId product(Rebuild& rebuild, ir::ValueId x, ir::ValueId weight, const i
 void use_gemm(ir::Graph& graph, bool only_shared) {
   const GemmFinder finder(graph);
   Rebuild rebuild(graph);
+  LeadingSizes leading;
   shape::Ranges ranges;
   for (const shape::Dim& dim : graph.dims) ranges[dim.name] = dim.range;
   for (const ir::Node& node : graph.nodes()) {
@@ -86,7 +105,7 @@ void use_gemm(ir::Graph& graph, bool only_shared) {
     }
     const ir::TensorType type = graph.value(node.results[0]).tensor();
     rebuild.replace(node.results[0], product(rebuild, rebuild(input_of(node, 0)), rebuild(*weight),
-                                             type, node.place, ranges));
+                                             type, node.place, ranges, leading));
   }
   graph = std::move(rebuild).finish();
 }
