@@ -5,6 +5,13 @@ Qwen3 with the sizes of 0.6B and random weights, 2 threads. Exits with 1 and a l
 export and every run is a process of its own. mobius-onnx is a peer of exports where it can be installed, into a folder
 of its own. `--long` adds a prompt and a text of 4,096 tokens, which take hours; `--tokens` is a shorter text, `--only`
 one part.
+
+`--files OURS THEIRS` exports nothing and measures two folders that are there, with `--prompts`, `--tokens`, `--rounds`
+and `--cores`, so that one row can be measured again while nothing else runs:
+
+    bench/bench_llm.py --files build/llm/ours-int4 build/llm/theirs-int4 --prompts 16 4096 --cores 0,1
+
+What a step spends its time on, at any length of text and without generating it, is shown by bench_llm_nodes.py.
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ MOST_MEMORY = 0.25  # of the builder's peak
 LEAST_SPEED = 1.0  # of the builder's tokens per second, in all
 THREADS = 2
 PROMPTS, TEXT, LONG, ROUNDS = (16, 512), 256, 4096, 3
+LATE = 256  # last steps of a text, where the cache is longest
 DTYPES = ("int4", "fp32")
 MOBIUS = Path(__file__).resolve().parent.parent / "build" / "mobius-onnx"
 # What of its needs the environment has not, or has in a version that other peers want.
@@ -73,7 +81,9 @@ def step_load(folder: Path, length: int, tokens: int) -> dict[str, float]:
 
 def _rates(times: list[float], length: int) -> dict[str, float]:
     steps = [after - before for before, after in itertools.pairwise(times[1:])]
-    return {"prefill": length / (times[1] - times[0]), "decode": 1 / statistics.median(steps)}
+    late = steps[-LATE:]
+    rates = {"prefill": length / (times[1] - times[0]), "decode": 1 / statistics.median(steps)}
+    return {**rates, "late": len(late) / sum(late)}
 
 
 def step_bandwidth(_: Path, mib: int, runs: int) -> dict[str, float]:
@@ -148,53 +158,91 @@ def weight_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir() if ".onnx" in path.name)
 
 
-def speeds(home: Path, length: int, tokens: int, rounds: int, requirements: Requirements) -> None:
-    for dtype in DTYPES:
-        folders = {"theirs": f"theirs-{dtype}", "ours": f"ours-{dtype}", "ours, modelport.load": f"ours-{dtype}"}
-        rows: dict[str, list[dict[str, float]]] = {who: [] for who in folders}
-        bandwidth = 0.0
-        for _ in range(rounds):  # in turn, so that noise of the machine meets all
-            bandwidth = max(bandwidth, step("bandwidth", home, 1024, 8)["bandwidth"])
-            for who, folder in folders.items():
-                rows[who].append(step("load" if "load" in who else "genai", home / folder, length, tokens))
-        best = {who: {key: max(run[key] for run in runs) for key in runs[0]} for who, runs in rows.items()}
-        print(f"\n{dtype}, prompt of {length}, {tokens} tokens after it: tokens per second", end="")
-        print(f"; memory is read at {bandwidth / 1e9:.1f} GB/s", flush=True)
-        for who, rate in best.items():
-            share = rate["decode"] * weight_bytes(home / folders[who]) / bandwidth
-            print(f"  {who:22} prefill {rate['prefill']:8.1f}  decode {rate['decode']:6.2f}, ", end="")
-            print(f"{share:.0%} of the bandwidth by weights alone")
-        for who in ("ours", "ours, modelport.load"):
-            for key in ("prefill", "decode"):
-                ratio = best[who][key] / best["theirs"][key]
-                name = f"{dtype} {key}, {length} and {tokens} tokens, {who}: {LEAST_SPEED} of the builder's files"
-                requirements.check(name, ratio >= LEAST_SPEED, f"{ratio:.2f}")
+def rates_in_turns(
+    folders: dict[str, Path], length: int, tokens: int, rounds: int
+) -> tuple[dict[str, dict[str, float]], float]:
+    """The best of some runs of each, and of the memory's bandwidth."""
+    rows: dict[str, list[dict[str, float]]] = {who: [] for who in folders}
+    bandwidth = 0.0
+    for turn in range(rounds):
+        bandwidth = max(bandwidth, step("bandwidth", next(iter(folders.values())), 1024, 8)["bandwidth"])
+        # In turns, so that noise of the machine meets all, and every other time backwards, so that nobody always
+        # runs while the processor is still warm from the same neighbour.
+        for who in list(folders)[:: -1 if turn % 2 else 1]:
+            rows[who].append(step("load" if "load" in who else "genai", folders[who], length, tokens))
+    best = {who: {key: max(run[key] for run in runs) for key in runs[0]} for who, runs in rows.items()}
+    return best, bandwidth
+
+
+def speeds(
+    name: str, folders: dict[str, Path], length: int, tokens: int, rounds: int, requirements: Requirements
+) -> None:
+    best, bandwidth = rates_in_turns(folders, length, tokens, rounds)
+    print(f"\n{name}, prompt of {length}, {tokens} tokens after it: tokens per second", end="")
+    print(f"; memory is read at {bandwidth / 1e9:.1f} GB/s", flush=True)
+    keys = ["prefill", "decode"] + ["late"] * (tokens > LATE)  # of a short text the last steps are all steps
+    for who, rate in best.items():
+        share = rate["decode"] * weight_bytes(folders[who]) / bandwidth
+        print(f"  {who:22} prefill {rate['prefill']:8.1f}  decode {rate['decode']:6.2f}, ", end="")
+        print(f"last {min(tokens, LATE)} {rate['late']:6.2f}, {share:.0%} of the bandwidth by weights alone")
+    for who in [who for who in folders if who != "theirs"]:
+        for key in keys:
+            ratio = best[who][key] / best["theirs"][key]
+            what = f"{name} {key}, {length} and {tokens} tokens, {who}: {LEAST_SPEED} of the builder's files"
+            requirements.check(what, ratio >= LEAST_SPEED, f"{ratio:.2f}")
+
+
+def compared(ours: Path, theirs: Path, only: str | None) -> dict[str, Path]:
+    folders = {"theirs": theirs, "ours": ours}
+    return folders if only == "genai" else {**folders, "ours, modelport.load": ours}
+
+
+def every_speed(home: Path, options: argparse.Namespace, requirements: Requirements) -> None:
+    sizes = [(length, options.tokens, options.rounds) for length in options.prompts]
+    if options.long:
+        sizes += [(LONG, options.tokens, options.rounds), (PROMPTS[0], LONG, 1)]
+    for length, tokens, rounds in sizes:
+        for dtype in DTYPES:
+            folders = compared(home / f"ours-{dtype}", home / f"theirs-{dtype}", options.only)
+            speeds(dtype, folders, length, tokens, rounds, requirements)
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--long", action="store_true", help=f"a prompt and a text of {LONG:,} tokens as well")
+    parser.add_argument("--prompts", type=int, nargs="+", default=PROMPTS, help="tokens of prompts (default: 16 512)")
+    parser.add_argument("--tokens", type=int, default=TEXT, help=f"tokens after a prompt (default: {TEXT})")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"runs of each, in turns (default: {ROUNDS})")
+    parser.add_argument("--only", choices=["exports", "genai"], help="exports alone, or no modelport.load")
+    parser.add_argument("--home", type=Path, help="keep checkpoint and exports in this folder")
+    parser.add_argument("--files", type=Path, nargs=2, metavar=("OURS", "THEIRS"), help="measure these, export nothing")
+    parser.add_argument("--cores", help=f"processors to run on, such as 0,1 (there are {THREADS} threads)")
+    parser.add_argument("--step", nargs=4, help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--long", action="store_true", help=f"a prompt and a text of {LONG:,} tokens as well")
-    parser.add_argument("--tokens", type=int, default=TEXT, help=f"tokens after a prompt (default: {TEXT})")
-    parser.add_argument("--only", choices=["exports"], help="one part")
-    parser.add_argument("--home", type=Path, help="keep checkpoint and exports in this folder")
-    parser.add_argument("--step", nargs=4, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parsed()
     if options.step is not None:
         name, folder, *sizes = options.step
         print(json.dumps(STEPS[name](Path(folder), *map(int, sizes))))
         return 0
+    if options.cores:
+        os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})  # what is started inherits it
     requirements = Requirements()
+    if options.files:
+        ours, theirs = (folder.resolve() for folder in options.files)
+        for length in options.prompts:
+            folders = compared(ours, theirs, options.only)
+            speeds(ours.name, folders, length, options.tokens, options.rounds, requirements)
+        return requirements.verdict()
     with tempfile.TemporaryDirectory(dir="build") as made:
         home = (options.home or Path(made)).resolve()
         if not (home / "checkpoint").exists():
             in_own_process("checkpoint", home / "checkpoint")
         exports(home, requirements)
-        if options.only is None:
-            for length in PROMPTS:
-                speeds(home, length, options.tokens, ROUNDS, requirements)
-            if options.long:
-                speeds(home, LONG, options.tokens, ROUNDS, requirements)
-                speeds(home, PROMPTS[0], LONG, 1, requirements)
+        if options.only != "exports":
+            every_speed(home, options, requirements)
     return requirements.verdict()
 
 
