@@ -32,7 +32,7 @@ INSTALL = $(PY) tools/install_packages.py $(PACKAGES)
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build torch-free-rooms check lint format start side-by-side build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
+.PHONY: help test demo build torch-free-rooms check lint format start side-by-side cpp-with-torch build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
   support api picture site clean setup wheel test-versions lock
 
 help:
@@ -112,6 +112,7 @@ $(VENV)/.packages: $(VENV)/.run
 # An editable install, built in a folder that stays: a second run compiles only what changed. A first one compiles what
 # does not see torch while torch is unpacked.
 build: $(VENV)/.tools
+	$(call begin,extension)
 	@test -e $(VENV)/.run -o -e $(BUILD)/CMakeCache.txt || \
 	  $(MAKE) --no-print-directory --jobs=2 $(VENV)/.run torch-free-rooms
 	@$(MAKE) --no-print-directory $(VENV)/.run
@@ -129,34 +130,43 @@ wheel: $(VENV)/.system
 	PIP_ARGS='$(PIP_ARGS)' $(PY) tools/build_wheel.py $(TORCH)
 
 build-cpp: $(VENV)/.tools
+	$(call begin,C++ under sanitizers)
 	cmake --preset dev
 	cmake --build --preset dev
 	$(call done,C++ under sanitizers)
 
 # The same folder with the tests of what sees torch; the objects of the extension serve both.
 build-torch: build
+	$(call begin,C++ tests with torch)
 	cmake $(BUILD) -DBUILD_TESTING=ON -DMODELPORT_TORCH_TESTS_ONLY=ON
 	cmake --build $(BUILD)
 	$(call done,C++ tests with torch)
 
 # --- checks and tests -----------------------------------------------------------------------------------------------
 
-# Each step says when it was done, and the end of a test run says where the minutes went.
+# Each step says when it began and when it was done, and the end of a test run says where the minutes went.
+begin = @mkdir -p build && echo "$$(date +%s) > $(1)" >> build/steps.txt
 done = @mkdir -p build && echo "$$(date +%s) $(1)" >> build/steps.txt
 
-test: start side-by-side check tidy-changed test-cpp test-torch test-every-python
+test: start side-by-side test-every-python
 	@$(PY) tools/show_minutes.py build/steps.txt
 	@echo "all checks and tests passed"
 
-# Gigabytes are fetched and unpacked while the compiler runs. Each prints when it is through.
+# Gigabytes are fetched and unpacked while the compiler runs, and no core waits for the last file of one build before the
+# next begins. Each prints when it is through.
 side-by-side:
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target setup build-cpp
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target \
+	  check test-cpp tidy-changed cpp-with-torch $(CLIENTS)/.packages
+
+cpp-with-torch: setup
+	@$(MAKE) --no-print-directory test-torch
 
 start:
 	@rm -f build/steps.txt
 	$(call done,start)
 
 check: setup
+	$(call begin,checks)
 	$(PY) tools/check_rooms.py
 	$(PY) tools/check_size.py
 	ruff check .
@@ -168,14 +178,17 @@ check: setup
 
 # All files take minutes (make tidy); a change takes seconds.
 tidy-changed: setup
+	$(call begin,clang-tidy of what changed)
 	$(PY) tools/tidy_changed.py
 	$(call done,clang-tidy of what changed)
 
 test-cpp: build-cpp
+	$(call begin,C++ tests)
 	ctest --preset dev
 	$(call done,C++ tests)
 
 test-torch: build-torch
+	$(call begin,C++ tests with torch)
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 	$(call done,C++ tests with torch)
 
@@ -186,9 +199,11 @@ test-python: setup build
 	$(PY) -m pytest -n $(JOBS) --dist worksteal --ignore=tests/clients $(PYTEST_ARGS)
 	$(call done,pytest)
 
-# Both of the others at once: workers take half a minute to start, and wait for the last of them at the end.
-test-every-python: setup build $(CLIENTS)/.packages
-	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+# Both of the others at once, after all that is built side by side: workers take half a minute to start, and wait for the
+# last of them at the end. One more than there are cores, because some tests wait: for a browser, for processes to die.
+test-every-python:
+	$(call begin,pytest)
+	$(PY) -m pytest -n $$(($(JOBS) + 1)) --dist worksteal $(PYTEST_ARGS)
 	$(call done,pytest)
 
 # What `make test` has a sample of, chosen by tests/zoo/sample.py.
@@ -211,8 +226,8 @@ test-clients: setup build $(CLIENTS)/.packages
 	$(PY) -m pytest -n $(JOBS) --dist worksteal $(PYTEST_ARGS) tests/clients
 	$(call done,clients)
 
-# The install scripts of the packages would only fetch libraries for GPUs.
-$(CLIENTS)/.packages: $(VENV)/.system tests/clients/package.json tests/clients/package-lock.json
+# The install scripts of the packages would only fetch libraries for GPUs. After the others, which install with apt, too.
+$(CLIENTS)/.packages: $(VENV)/.system tests/clients/package.json tests/clients/package-lock.json | $(VENV)/.packages
 	tools/system_packages.sh $(PYTHON) chromium
 	mkdir -p $(CLIENTS)
 	cp tests/clients/package.json tests/clients/package-lock.json $(CLIENTS)

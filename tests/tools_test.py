@@ -286,11 +286,14 @@ def test_an_old_python_is_refused_with_a_way_out(tmp_path: Path) -> None:
     assert "needs Python 3.11 or newer" in done.stderr and "make PYTHON=" in done.stderr
 
 
-def test_the_minutes_of_a_test_run_are_summed_by_step(tmp_path: Path) -> None:
-    write(tmp_path, "steps.txt", "100 start\n160 set-up\n165 checks\n400 pytest\n405 checks\n")
+def test_the_minutes_of_a_test_run_are_summed_by_step_also_of_steps_side_by_side(tmp_path: Path) -> None:
+    lines = ["100 start", "110 > tests", "160 set-up", "165 checks", "230 tests", "400 pytest", "405 checks"]
+    write(tmp_path, "steps.txt", "".join(f"{line}\n" for line in lines))
     command = [sys.executable, str(ROOT / "tools/show_minutes.py"), str(tmp_path / "steps.txt")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines() == ["  1:00  set-up", "  0:10  checks", "  3:55  pytest", "  5:05  in all"]
+    assert done.stdout.splitlines() == [
+        *("  0:50  set-up", "  0:10  checks", "  2:00  tests", "  2:50  pytest", "  5:05  in all"),
+    ]
 
 
 def test_a_build_shows_how_far_it_is_and_all_of_it_when_it_fails(tmp_path: Path) -> None:

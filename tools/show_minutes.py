@@ -1,22 +1,33 @@
 #!/usr/bin/env python3
-"""Says where the minutes of a test run went, from lines `<second at which it was done> <step>`.
+"""Says where the minutes of a test run went, from lines `<second> > <step>`, which begins, and `<second> <step>`, which is
+done. Steps run side by side, so that all of them together take less than their sum.
 
 usage: tools/show_minutes.py <file>"""
 
 from __future__ import annotations
 
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 
 def durations(text: str) -> dict[str, int]:
-    """Seconds from one line to the next; a step that is named more than once is summed."""
-    marks = [(int(second), step) for second, step in (line.split(" ", 1) for line in text.splitlines())]
+    """Seconds from a step's beginning to its end, or from the line before where nothing says when it began; a step that
+    runs more than once is summed."""
     steps: dict[str, int] = {}
-    for (before, _), (after, step) in pairwise(marks):
-        steps[step] = steps.get(step, 0) + after - before
+    began: dict[str, int] = {}
+    before = 0
+    for second, step in ((int(second), step) for second, step in (line.split(" ", 1) for line in text.splitlines())):
+        if step.startswith("> "):
+            began[step.removeprefix("> ")] = second
+        elif before:
+            steps[step] = steps.get(step, 0) + second - began.pop(step, before)
+        before = second
     return steps
+
+
+def whole(text: str) -> int:
+    seconds = [int(line.split(" ", 1)[0]) for line in text.splitlines()]
+    return seconds[-1] - seconds[0]
 
 
 def minutes(seconds: int) -> str:
@@ -24,7 +35,7 @@ def minutes(seconds: int) -> str:
 
 
 if __name__ == "__main__":
-    steps = durations(Path(sys.argv[1]).read_text())
-    for step, seconds in steps.items():
+    text = Path(sys.argv[1]).read_text()
+    for step, seconds in durations(text).items():
         print(f"{minutes(seconds)}  {step}")
-    print(f"{minutes(sum(steps.values()))}  in all")
+    print(f"{minutes(whole(text))}  in all")

@@ -134,24 +134,24 @@ import transformers
 import modelport
 from transformers import LlamaForCausalLM
 
-sys.path.insert(0, sys.argv[3])
+sys.path.insert(0, sys.argv[2])
 from peak_memory import peak_memory
 
 def export(source, path):
     config = modelport.OnnxConfig(dynamic=True, dtype="fp16")
     modelport.OnnxExporter().export(source, {"input_ids": torch.arange(14).view(2, 7)}, config).save(path)
 
-where, folder = sys.argv[1], Path(sys.argv[2])
-export(folder / "small" if where == "folder" else LlamaForCausalLM.from_pretrained(folder / "small").eval(),
-       folder / "warm.onnx")  # what is imported on the way
-source = folder / "large"
-if where == "memory":
-    source = LlamaForCausalLM.from_pretrained(source).eval()
-    for parameter in source.parameters():
-        parameter.sum()  # weights that are still in the file would count as memory of whoever reads them first
-with peak_memory() as peak:
-    export(source, folder / "large.onnx")
-print(peak.grown >> 20)
+folder = Path(sys.argv[1])
+small = LlamaForCausalLM.from_pretrained(folder / "small").eval()
+for source in (folder / "small", small):
+    export(source, folder / "warm.onnx")  # what is imported on the way
+large = LlamaForCausalLM.from_pretrained(folder / "large").eval()
+for parameter in large.parameters():
+    parameter.sum()  # weights that are still in the file would count as memory of whoever reads them first
+for source in (large, folder / "large"):
+    with peak_memory() as peak:
+        export(source, folder / "large.onnx")
+    print(peak.grown >> 20)
 """
 
 
@@ -161,11 +161,9 @@ def test_weights_are_converted_in_pieces(tmp_path: Path) -> None:
     for name, size in (("large", 1024), ("small", 8)):
         sizes = {"vocab_size": 64, "hidden_size": size, "intermediate_size": 4 * size, "num_key_value_heads": 4}
         tiny("llama", **sizes).save_pretrained(tmp_path / name)
-    grown = {}
-    for where in ("memory", "folder"):
-        command = [sys.executable, "-c", PEAK, where, str(tmp_path), str(Path(__file__).parents[1])]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        grown[where] = int(done.stdout)
+    command = [sys.executable, "-c", PEAK, str(tmp_path), str(Path(__file__).parents[1])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    grown = dict(zip(("memory", "folder"), map(int, done.stdout.split()), strict=True))
     assert grown["memory"] < 30, grown
     assert grown["folder"] < 60, grown

@@ -1,7 +1,7 @@
 """Which rows of the zoo `make test` shows; `make test-zoo`, which sets WHOLE_ZOO=1, shows every row.
 
 Those by which torch is shown all that archives have (`loaded_by_torch`), those that fail for a known reason, and a
-third of the others, by their names: the same ones on every machine."""
+sixth of the others, by their names: the same ones on every machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import expected_onnx_failures
 
 from .loaded_by_torch import choice
 
-_PARTS = 3
+_PARTS = 6
 
 
 def is_in_sample(name: str, always: Container[str] = ()) -> bool:
