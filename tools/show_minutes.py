@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Says where the minutes of a test run went, from lines `<second> > <step>`, which begins, and `<second> <step>`, which is
-done. Steps run side by side, so that all of them together take less than their sum.
+"""Says where the minutes of a test run went, from lines `<second> > <step>`, which begins, and `<second> <step>`, which
+is done. Steps run side by side, so that all of them together take less than their sum.
 
 usage: tools/show_minutes.py <file>"""
 
