@@ -20,6 +20,9 @@ constexpr std::array kForOnnxruntime{
     RuntimeFusion{"put_caches_in_place",
                   "new keys and values are written into the cache instead of copying it",
                   put_caches_in_place},
+    RuntimeFusion{"carry_convolutions",
+                  "a state is not joined with new tokens, nor are its columns convolved again",
+                  carry_convolutions},
 };
 constexpr std::array kForOnnxruntimeAfter{
     RuntimeFusion{"fuse_skip_norms", "a sum is read once for itself and for its norm",

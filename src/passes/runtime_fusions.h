@@ -33,6 +33,8 @@ struct RuntimeFusion {
 /// Attention that appends to its cache becomes attention on a cache in place. Positions and masks
 /// that nothing needs any more go; the cache may be longer than the tokens in it.
 void put_caches_in_place(ir::Graph& graph, FusionContext& context);
+/// Convolutions over a state and new tokens become one operator that gives the next state, too.
+void carry_convolutions(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: a sum and the norm of it become one node that gives both.
 void fuse_skip_norms(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: attention without a mask takes heads side by side, as the

@@ -99,6 +99,14 @@ def test_products_of_integers_keep_it() -> None:
     assert torch.cosine_similarity(got.flatten(), want.flatten(), 0) > 0.99
 
 
+def test_a_row_of_padding_alone_gives_what_the_model_gives() -> None:
+    """onnxruntime's own operator would attend to all of it."""
+    model, program = exported("bert, which has a mask", operators="onnxruntime")
+    for batch in (2, 5):
+        given = padded(batch)
+        torch.testing.assert_close(program(**given)[0], model(**given)[0].detach(), atol=1e-5, rtol=1e-5)
+
+
 def test_the_file_says_why_attention_with_a_mask_stays() -> None:
     _, program = exported("bert, which has a mask", operators="onnxruntime")
     why = {why for fusion, why, _ in program.graph.fusions() if fusion == "attention on heads side by side"}

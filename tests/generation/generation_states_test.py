@@ -56,6 +56,16 @@ def test_prompts_of_any_length_are_continued(name: str, batch: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["mamba", "mamba2"])
+def test_of_a_state_that_is_as_long_whatever_was_read_only_the_rows_change(name: str) -> None:
+    later = exported(name).parts["decoder_with_past_model"]
+    states = [value for value in later.model_proto.graph.input if value.name not in ("input_ids", "attention_mask")]
+    assert states
+    for state in states:
+        rows, *sizes = state.type.tensor_type.shape.dim
+        assert rows.dim_param and all(size.dim_value > 0 for size in sizes)
+
+
+@pytest.mark.parametrize("name", ["mamba", "mamba2"])
 def test_a_prompt_may_be_shorter_than_a_convolution_is_wide(name: str) -> None:
     for length in (1, 3):
         assert exported(name).generate_the_same(prompt(2, length))

@@ -19,7 +19,7 @@ from ..base.structure import flatten
 from ..capturing.arguments import refuse_training
 from ..models.locks import only_user
 from .caches import masks_know_the_past
-from .continuing import CALLS, continuing, without_flags
+from .continuing import CALLS, axes_of_step, continuing, without_flags
 from .encoder_decoder import (
     Decoder,
     OneStep,
@@ -124,7 +124,12 @@ def _decoder(model: Any, inputs: Mapping[str, Any], export: Export, generation_c
             export,
             error,
             Part(model, prompt, serves=serves_calls(model, [(calls[0], prompt)])),
-            Part(model, steps[0], serves=serves_calls(model, [(calls[1], steps[0]), (calls[-1], steps[-1])])),
+            Part(
+                model,
+                steps[0],
+                axes_of_step(steps[0]),
+                serves_calls(model, [(calls[1], steps[0]), (calls[-1], steps[-1])]),
+            ),
         )
 
 

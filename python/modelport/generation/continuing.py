@@ -22,6 +22,8 @@ STEPS = 3  # put side by side; distinct from the batch of 2
 CALLS = 1 + STEPS  # that are watched: the first is the prompt's
 STATE = "past_"  # what names of inputs begin with that are handed from call to call
 BATCH, SEQUENCE, PAST, TOTAL = "batch_size", "sequence_length", "past_sequence_length", "total_sequence_length"
+# How caches call states of convolutions and recurrences.
+_LENGTHLESS = {"conv_states", "recurrent_states"}
 # What `generate` says to the model about how to answer: the graph has its own answer to that.
 _FLAGS = (
     "use_cache",
@@ -69,6 +71,21 @@ def continuing(calls: list[Call]) -> Example:
         else:
             inputs[name] = value
     return Example(inputs, axes)
+
+
+def axes_of_step(step: Call) -> dict[str, dict[int, Any]] | None:
+    """Every axis may change but those of states that are as long whatever was read, of which there may be any number of
+    rows. None where there is no such state."""
+    tensors = flatten(step).tensors()
+    states = {name for name in tensors if not _LENGTHLESS.isdisjoint(name.split("."))}
+    if not states:
+        return None
+    rows, axes = _batch(step), {}
+    for name, tensor in tensors.items():
+        several = [axis for axis, size in enumerate(tensor.shape) if size > 1]
+        changing = list(_batch_axis(tensor, rows)) if name in states else several
+        axes[name] = dict.fromkeys(changing, torch.export.Dim.AUTO)
+    return axes
 
 
 def _batch(step: Call) -> int:

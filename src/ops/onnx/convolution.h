@@ -12,5 +12,6 @@ Dtype window_dtype(Dtype dtype);
 
 Values convolution(Lower& l);  // all of aten's but conv_tbc
 Values conv_tbc(Lower& l);
+Values causal_convolution(Lower& l);  // onnxruntime's own
 
 }  // namespace modelport::ops::onnx

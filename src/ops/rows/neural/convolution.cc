@@ -97,6 +97,16 @@ Results conv_tbc(Call& call) {
   return one(call.dtype_of("self"), std::move(result));
 }
 
+Results causal_convolution(Call& call) {
+  const Shape& input = call.shape("input");
+  const Shape& weight = call.shape("weight");
+  const Shape& state = call.shape("state");
+  call.require(input.size() == 3 && weight.size() == 3 && state.size() == 3,
+               "a causal convolution needs three axes");
+  call.require(call.equal(input[1], weight[0]), "input channels that do not fit the weight");
+  return {call.tensor("input"), call.tensor("state")};
+}
+
 constexpr std::array kConvolutionOps{
     OpDef{.name = "aten._convolution",
           .schema =
@@ -212,6 +222,15 @@ constexpr std::array kConvolutionOps{
         .xnnpack = custom(xnnpack::convolution),
         .samples = "f32[a, 4, b + 3], f32[6, 4, 3], None, [1], [1], [1], False, [0], 1; f32[a, 4, "
                    "b, 5], f32[4, 2, 3, 3], f32[4], [2, 1], [1, 0], [1, 1], True, [1, 0], 2"},
+    // [batch, channels, tokens] behind the columns of a state; the next state has as many.
+    OpDef{.name = "modelport.causal_convolution",
+          .schema = "(Tensor input, Tensor weight, Tensor state, Tensor? bias=None) -> (Tensor, "
+                    "Tensor)",
+          .infer = causal_convolution,
+          .onnx = custom(onnx::causal_convolution),
+          .executorch = refuse("it is for onnxruntime"),
+          .samples = "f32[a, 4, b], f32[4, 1, 3], f32[a, 4, 2]; f32[a, 4, b], f32[4, 1, 3], f32[a, "
+                     "4, 3], f32[4]"},
 };
 static_assert(first_bad_row(kConvolutionOps).empty(), "unsorted, duplicate or half-filled row");
 
