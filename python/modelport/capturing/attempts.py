@@ -14,13 +14,15 @@ from ..base import core
 from ..base.errors import ExportError
 from ..base.structure import Flat
 from ..quick_imports import deferred
-from ..symbolic.rolled import Unroll, rolling, was_used
+from ..symbolic.rolled import rolling, unrolled_a_loop, was_used
 from ..symbolic.substitutes import Use, forget_uses, installed, noted_uses, uses
+from ..symbolic.unroll import Unroll
 from ..weights.lazy_weights import may_be_read
 from .captured import Attempt, Captured
-from .comparison import right_at
+from .comparison import is_wrong, right_at
 from .dynamic import Axes
 from .recording import Trial, record
+from .trial_inputs import resized
 
 _ROUNDS = 4  # of substitutes: each may reach code that the one before did not
 FIRST = "shapes only"
@@ -39,6 +41,7 @@ class _Way(NamedTuple):
     with_values: bool = False  # what depends on a parameter is computed; else its shape alone
     exporting: bool = True  # the model takes its branches for exporters
     rolled: bool = True  # loops over items are kept as one operator
+    items: bool = False  # loops that do something to each item run once, for all of them
     substitutes: frozenset[Use] = frozenset()
 
 
@@ -69,6 +72,7 @@ class _Search:
         self.best: _Outcome | None = None
         self.failure: Exception | None = None  # to be raised where nothing works
         self.rounds, self.over = 0, False  # of attempts for a better graph
+        self.looped, self.tried_items = False, False
         self.notes: list[Attempt] = []
 
     def result(self) -> Captured:
@@ -109,14 +113,22 @@ class _Search:
         session = core.Session(way.with_values)
         with installed(way.substitutes):
             try:
-                with rolling(way.rolled):
+                with rolling(way.rolled, way.items):
                     captured = record(self.model, self.flat, self.axes, session, self.trial, exporting=way.exporting)
             except Exception as error:  # whatever it is, a later attempt either works or reports it
                 return asked._replace(error=error, rolled_a_loop=rolled or was_used())
             rolled = rolled or was_used()
+            self.looped = self.looped or unrolled_a_loop()
             if rolled and not right_at(self.model, captured, captured.inputs, {}):
                 return asked._replace(rolled_a_loop=True)
+            if way.items and self._is_wrong_with_more(captured):
+                return asked._replace(rolled_a_loop=True)
         return asked._replace(captured=captured, rolled_a_loop=rolled)
+
+    def _is_wrong_with_more(self, captured: Captured) -> bool:
+        """Whether the graph gives other values than the model at a larger size, as far as both run there."""
+        sizes = ({dim["name"]: dim["hint"] + 1} for dim in captured.program.dims() if not dim["from_data"])
+        return any(is_wrong(self.model, captured, resized(captured, size)) for size in sizes)
 
     def _settle(self) -> None:
         """Compares the last attempt with the best before it."""
@@ -132,6 +144,8 @@ class _Search:
 
     def _is_better(self, last: _Outcome, before: Captured) -> bool:
         assert last.captured is not None
+        if last.way.items:
+            return _pinned(last.captured) < _pinned(before)
         if last.way.substitutes:
             return True
         fewer = self.pins(last.captured) <= self.pins(before)
@@ -144,6 +158,10 @@ class _Search:
         """How many numbers that the data decides were pinned."""
         pinned = (guard["symbols"] for guard in captured.guards if guard["effect"] == "pinned")
         return sum(self.axes.symbols.keys().isdisjoint(symbols) for symbols in pinned)
+
+
+def _pinned(captured: Captured) -> int:
+    return sum(guard["effect"] == "pinned" for guard in captured.guards)
 
 
 def _branches(captured: Captured) -> int:
@@ -205,17 +223,29 @@ def _fails_for_exporters(search: _Search, last: _Outcome) -> bool:
 
 
 def _rolls_in_vain(_search: _Search, last: _Outcome) -> bool:
-    return last.captured is None and last.way.rolled and (last.rolled_a_loop or last.asks_to_unroll)
+    return (
+        last.captured is None and last.way.rolled and not last.way.items and (last.rolled_a_loop or last.asks_to_unroll)
+    )
 
 
 def _pins_sizes(search: _Search, last: _Outcome) -> bool:
     """Where builtins got sizes since the last attempt began."""
-    return last is search.best and search.rounds < _ROUNDS and not uses() <= last.way.substitutes
+    went = last is search.best or (last.way.items and last.captured is not None)
+    return went and search.rounds < _ROUNDS and not uses() <= last.way.substitutes
+
+
+def _goes_through_items(search: _Search, _last: _Outcome) -> bool:
+    best = search.best
+    if search.tried_items or not search.looped or best is None or best.captured is None or search.trial:
+        return False
+    search.tried_items = True
+    pinned = (guard["symbols"] for guard in best.captured.guards if guard["effect"] == "pinned")
+    return any(not search.axes.symbols.keys().isdisjoint(symbols) for symbols in pinned)
 
 
 def _pins_data(search: _Search, _last: _Outcome) -> bool:
     best = search.best
-    if best is None or best.captured is None:
+    if best is None or best.captured is None or best.way.items:
         return False
     return bool(best.way.substitutes) and search.pins(best.captured) > 0
 
@@ -251,7 +281,13 @@ FOR_A_BETTER_GRAPH = (
         "with substitutes for builtins",
         "int, len, range, list, min, max or np.zeros in the model's code pin sizes",
         _pins_sizes,
-        lambda _: _Way(substitutes=uses()),
+        lambda way: _Way(substitutes=uses(), items=way.items),
+    ),
+    _Row(
+        "with loops over items run once",
+        "a loop over items pins how many there are",
+        _goes_through_items,
+        lambda _: _Way(substitutes=uses(), items=True),
     ),
     _Row(
         "without substitutes",

@@ -19,6 +19,8 @@ from ..patches.function_caches import forgotten
 from ..patches.registry import patched_models
 from ..quick_imports import deferred
 from ..symbolic.interception import intercepted
+from ..symbolic.items import Item
+from ..symbolic.unroll import Unroll
 from .captured import Captured
 from .dynamic import Axes
 
@@ -114,6 +116,8 @@ def _given(result: Flat, names: list[str], traced: list[Any]) -> dict[str, str]:
 
 
 def _add_output(session: Any, name: str, leaf: Any) -> bool:
+    if isinstance(leaf, Item):
+        raise Unroll  # a result for each item: how many there are would be open
     if not isinstance(leaf, (torch.Tensor, *_SYMBOLS)):
         return False
     session.add_output(name, leaf)

@@ -8,17 +8,7 @@ from typing import Any
 
 import torch
 
-
-def places(lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """For tokens that lie one item after the other: the item of each, and its place in the item."""
-    items = torch.arange(lengths.shape[0], device=lengths.device)
-    item = torch.repeat_interleave(items, lengths)
-    return item, torch.arange(item.shape[0], device=lengths.device) - begins(lengths)[item]
-
-
-def begins(lengths: torch.Tensor) -> torch.Tensor:
-    """Where each item begins."""
-    return lengths.cumsum(0) - lengths
+from ..symbolic.ragged import begins, places
 
 
 def changes(x: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from .packed_items import begins, blocks, changes, places
+from ..symbolic.ragged import begins, places
+from .packed_items import blocks, changes
 
 
 def vision_position_ids(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -24,8 +24,10 @@ from ..base.core import (
     sym_round,
     sym_trunc,
 )
+from .item_rules import counted, made
+from .items import of_rows
 from .replaced_attributes import Replacements
-from .rolled import Lengths, attention, cat, is_rolling, iterate, nonzero, split
+from .rolled import Lengths, attention, cat, is_rolling, iterate, nonzero, note_loop, split, takes_all_items
 from .shown_symbols import noted_strides, show
 from .substitutes import note_use
 
@@ -99,6 +101,10 @@ def _tolist(original: Callable[..., Any]) -> Callable[..., Any]:
             return self.item()
         if self.dim() == 1 and not self.is_floating_point() and is_rolling(self):
             return Lengths(self)
+        if isinstance(self.shape[0], torch.SymInt):
+            if is_rolling(self) and takes_all_items(self.shape[0]):
+                return [of_rows(self).tolist()]
+            note_loop()
         return [tolist(row) for row in self.unbind(0)]
 
     return tolist
@@ -339,6 +345,10 @@ _REPLACEMENTS = Replacements(
         (torch, "tensor", _tensor_of_symbols),
         (torch, "as_tensor", _as_tensor_of_symbols),
         (torch, "linspace", _linspace_of_symbols),
+        (torch, "ones", made),
+        (torch, "zeros", made),
+        (torch, "full", made),
+        (torch, "arange", counted),
         (torch, "split", split),
         (torch.Tensor, "split", split),
         (torch, "cat", cat),

@@ -11,6 +11,9 @@ from typing import Any
 
 import torch
 
+from .items import Each
+from .rolled import note_loop, takes_all_items
+
 
 @dataclass(frozen=True)
 class Progression:
@@ -35,6 +38,11 @@ class Progression:
         return int(self.length)
 
     def __iter__(self) -> Iterator[Any]:
+        from_zero = not self.first and self.step == 1 and isinstance(self.start, int) and self.start == 0
+        if from_zero and takes_all_items(self.count):
+            yield Each(self.count)
+            return
+        note_loop()
         self.note_use("list")
         yield from self.first
         place = 0

@@ -8,39 +8,58 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from ..base import core
 from ..base.core import concerns_graph, is_recording
+from .items import Each, Item, are_several, concerns_items, of_pieces, of_rows, put_into, taken_from
+from .ragged import Packed
+from .unroll import Unroll
 
 _SEGMENTS = "_modelport_segments"  # on a tensor that stands for all pieces: their lengths
 _OF = "_modelport_of"  # on indices of what is set: among how many
-
-
-class Unroll(Exception):
-    """A loop that has to be unrolled."""
 
 
 class _State(threading.local):
     def __init__(self) -> None:
         self.on = False
         self.used = False
+        self.items = False  # what is done to one item of a loop is done to all at once
+        self.looped = False  # a loop over items was unrolled
 
 
 _state = _State()
 
 
 @contextmanager
-def rolling(on: bool) -> Iterator[None]:
-    """Whether loops are kept rolled in this thread."""
-    _state.on, _state.used = on, False
+def rolling(on: bool, items: bool = False) -> Iterator[None]:
+    """Whether loops are kept rolled in this thread; with `items`, those that do something to each item, too."""
+    _state.on, _state.used, _state.items, _state.looped = on, False, items, False
     try:
-        yield
+        with _ItemsAsIndices() if items else nullcontext():
+            yield
     finally:
-        _state.on = False
+        _state.on = _state.items = False
+
+
+def unrolled_a_loop() -> bool:
+    """Whether the last capture of this thread went through items one by one."""
+    return _state.looped
+
+
+def takes_all_items(count: Any) -> bool:
+    """Whether a loop over so many items is to run once, for all of them."""
+    takes = _state.items and are_several(count)
+    _state.used = _state.used or takes
+    return takes
+
+
+def note_loop() -> None:
+    _state.looped = True
 
 
 def was_used() -> bool:
@@ -70,10 +89,15 @@ class Lengths(Sequence[Any]):
         raise Unroll
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, Each):
+            return of_rows(self.tensor)
         raise Unroll
 
     def __iter__(self) -> Iterator[Any]:
-        raise Unroll
+        if not takes_all_items(self.tensor.shape[0]):
+            note_loop()
+            raise Unroll
+        yield of_rows(self.tensor)
 
 
 class Pieces(Sequence[torch.Tensor]):
@@ -86,9 +110,15 @@ class Pieces(Sequence[torch.Tensor]):
         raise Unroll
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, Each):
+            return of_pieces(self.whole, self.lengths, self.axis)
         raise Unroll
 
-    def __iter__(self) -> Iterator[torch.Tensor]:
+    def __iter__(self) -> Iterator[Any]:
+        if takes_all_items(self.lengths.shape[0]):
+            yield Piece(self.whole, self.lengths, self.axis)
+            return
+        note_loop()
         if core.real_tensor(self.lengths).numel() < 2:
             raise Unroll  # with one piece, values could not show that pieces got mixed up
         item = self.whole.detach()
@@ -132,7 +162,11 @@ def iterate(original: Callable[..., Any], note: Callable[..., None]) -> Callable
             _state.used = True
             return iter(torch.arange(count, device=self.device)[:, None].unbind(0))
         if is_recording() and concerns_graph(self):
-            note("list")
+            if is_rolling(self) and takes_all_items(self.shape[0]):
+                return iter((of_rows(self),))
+            if self.dim() and isinstance(self.shape[0], torch.SymInt):
+                note_loop()
+            note("list", "enumerate")
         return original(self)
 
     return __iter__
@@ -141,13 +175,19 @@ def iterate(original: Callable[..., Any], note: Callable[..., None]) -> Callable
 def split(original: Callable[..., Any]) -> Callable[..., Any]:
     def split(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         # torch.split and Tensor.split have different names for what comes first.
-        lengths = next((given for given in (*args[:1], *kwargs.values()) if isinstance(given, Lengths)), None)
+        lengths = next((given for given in (*args[:1], *kwargs.values()) if _are_lengths(given)), None)
         if lengths is None:
             return original(tensor, *args, **kwargs)
         _state.used = True
-        return Pieces(tensor, lengths.tensor, args[1] if len(args) > 1 else kwargs.get("dim", 0))
+        numbers = lengths.tensor if isinstance(lengths, Lengths) else lengths[0].packed.data
+        return Pieces(tensor, numbers, args[1] if len(args) > 1 else kwargs.get("dim", 0))
 
     return split
+
+
+def _are_lengths(given: Any) -> bool:
+    """As they are read from a tensor, or a list that a loop over items filled."""
+    return isinstance(given, Lengths) or (isinstance(given, list) and len(given) == 1 and isinstance(given[0], Item))
 
 
 def cat(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -171,12 +211,55 @@ def _joined(rows: torch.Tensor, axis: int) -> torch.Tensor:
     return rows.movedim(0, axis).flatten(axis, axis + 1)
 
 
+class Piece(Item):
+    """A piece that stands for all, as long as it only attends within itself, is turned, and comes together again."""
+
+    def __init__(self, whole: torch.Tensor, lengths: torch.Tensor, axis: int):
+        self.whole, self.lengths, self.axis = whole, lengths, axis
+
+    @property
+    def packed(self) -> Packed:  # type: ignore[override]
+        return of_pieces(self.whole, self.lengths, self.axis).packed
+
+    def transpose(self, dim0: int, dim1: int) -> Piece:
+        axes = list(range(self.whole.dim()))
+        axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
+        return Piece(self.whole.transpose(dim0, dim1), self.lengths, axes.index(self.axis))
+
+    def contiguous(self) -> Piece:
+        return Piece(self.whole.contiguous(), self.lengths, self.axis)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function.__name__ in ("cat", "concat") and len(args[0]) == 1:
+            axis = args[1] if len(args) > 1 else (kwargs or {}).get("dim", 0)
+            if axis % args[0][0].whole.dim() == args[0][0].axis:
+                return args[0][0].whole
+        return super().__torch_function__(function, types, args, kwargs)
+
+
+class _ItemsAsIndices(TorchFunctionMode):
+    """`tensor[item]`. The methods are not replaced: a class whose `__getitem__` was once is a sequence ever after."""
+
+    def __torch_function__(self, function: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is torch.Tensor.__getitem__ and concerns_items(args[1]):
+            return taken_from(*args)
+        if function is torch.Tensor.__setitem__ and concerns_items(args[1]):
+            return put_into(*args)
+        return function(*args, **(kwargs or {}))
+
+
 def attention(original: Callable[..., Any]) -> Callable[..., Any]:
     """Within each piece: a mask that lets a position see its own piece."""
 
     def scaled_dot_product_attention(
         query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: Any = None, *args: Any, **kwargs: Any
     ) -> torch.Tensor:
+        if isinstance(query, Piece):
+            parts = [x.whole.detach() for x in (query, key, value)]
+            setattr(parts[0], _SEGMENTS, query.lengths)
+            whole = scaled_dot_product_attention(*parts, attn_mask, *args, **kwargs)
+            return Piece(whole, query.lengths, query.axis)
         lengths = getattr(query, _SEGMENTS, None)
         if lengths is None or not is_recording():
             return original(query, key, value, attn_mask, *args, **kwargs)

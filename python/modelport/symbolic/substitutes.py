@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from ..base.core import concerns_graph, is_recording, read_number
+from .items import Each, Item
 from .progressions import Progression
 from .replaced_attributes import ABSENT, Factory, original, replaced
 from .rolled import Rows, is_rolling
@@ -92,6 +93,8 @@ def installed(wanted: frozenset[Use]) -> Iterator[None]:
 def _int_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.numel() == 1 and is_recording() and concerns_graph(value):
         value = read_number(value)
+    if isinstance(value, Item):
+        return value.to(torch.int64)
     if isinstance(value, torch.SymInt):
         return value
     if isinstance(value, torch.SymFloat):
@@ -124,6 +127,12 @@ def _range_of(*bounds: Any) -> Any:
         numbers.append(start)
         start = start + step
     return numbers
+
+
+def _enumerated(values: Any, start: int = 0) -> Iterator[tuple[Any, Any]]:
+    """An item that stands for all has all numbers."""
+    for number, value in builtins.enumerate(values, start):
+        yield (Each(value.packed.count) if isinstance(value, Item) else number), value
 
 
 def _chosen(name: str) -> Callable[..., Any]:
@@ -231,6 +240,7 @@ _TYPES: dict[str, tuple[type, Callable[[Any], Any]]] = {"int": (int, _int_of), "
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": _len_of,
     "range": _range_of,
+    "enumerate": _enumerated,
     "min": _chosen("min"),
     "max": _chosen("max"),
 }
