@@ -123,8 +123,9 @@ if(MODELPORT_WITH_TORCH)
   target_include_directories(Torch::Torch SYSTEM INTERFACE
     "${MODELPORT_TORCH_DIR}/include" "${MODELPORT_TORCH_DIR}/include/torch/csrc/api/include")
   # torch's headers bring an fmt of their own, which stands before the system's: what sees them takes it header-only.
+  # AT_PER_OPERATOR_HEADERS: its headers include the operators that they use, else all of them.
   target_compile_definitions(Torch::Torch INTERFACE
-    _GLIBCXX_USE_CXX11_ABI=${MODELPORT_TORCH_ABI} FMT_HEADER_ONLY=1)
+    _GLIBCXX_USE_CXX11_ABI=${MODELPORT_TORCH_ABI} FMT_HEADER_ONLY=1 AT_PER_OPERATOR_HEADERS)
   # Not libtorch.so: it adds nothing but libtorch_cuda, which a CUDA build of torch loads by itself. Such a build also
   # refers to CUDA libraries that the linker cannot see, hence --allow-shlib-undefined.
   target_link_libraries(Torch::Torch INTERFACE torch_torch_cpu torch_c10)

@@ -5,6 +5,20 @@
 
 #include "ir/lexical.h"
 
+template struct modelport::OneOf<modelport::shape::Int, modelport::shape::Real,
+                                 modelport::shape::Bool>;
+template struct modelport::OneOf<modelport::ir::TensorType, modelport::ir::ScalarType>;
+template struct modelport::OneOf<modelport::ir::None, modelport::ir::ValueId, bool,
+                                 modelport::shape::Int, double, modelport::shape::Real,
+                                 modelport::shape::Bool, std::string, modelport::Dtype,
+                                 modelport::ir::ArgList>;
+template class std::vector<modelport::ir::Arg>;
+template class std::vector<modelport::ir::NamedArg>;
+template class std::vector<modelport::ir::Node>;
+template class std::vector<modelport::ir::Type>;
+template class std::vector<modelport::ir::ValueId>;
+template class std::deque<modelport::ir::Value>;
+
 namespace modelport::ir {
 
 namespace {
@@ -25,6 +39,13 @@ std::size_t hash_of(const SourceLine& where, std::string_view module_path) {
 }
 
 }  // namespace
+
+Graph::Graph() = default;
+Graph::Graph(const Graph& other) = default;
+Graph::Graph(Graph&& other) noexcept(false) = default;
+Graph& Graph::operator=(const Graph& other) = default;
+Graph& Graph::operator=(Graph&& other) noexcept(false) = default;
+Graph::~Graph() = default;
 
 bool Arg::operator==(const Arg& other) const {
   if (const double* number = get<double>()) {

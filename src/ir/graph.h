@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/one_of.h"
 #include "shape/dims.h"
 #include "shape/int.h"
 #include "shape/real.h"
@@ -39,11 +39,12 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 /// A number read out of a tensor; the expression is the symbol that stands for it from there on.
+using Symbol = OneOf<shape::Int, shape::Real, shape::Bool>;
 struct ScalarType {
-  std::variant<shape::Int, shape::Real, shape::Bool> symbol;
+  Symbol symbol;
   bool operator==(const ScalarType&) const = default;
 };
-using Type = std::variant<TensorType, ScalarType>;
+using Type = OneOf<TensorType, ScalarType>;
 
 struct None {
   bool operator==(const None&) const = default;
@@ -52,8 +53,8 @@ struct Arg;
 using ArgList = std::vector<Arg>;
 /// An argument of an operator. Plain numbers are bool, Int and double; Real and Bool are symbolic.
 struct Arg {
-  std::variant<None, ValueId, bool, shape::Int, double, shape::Real, shape::Bool, std::string,
-               Dtype, ArgList>
+  OneOf<None, ValueId, bool, shape::Int, double, shape::Real, shape::Bool, std::string, Dtype,
+        ArgList>
       value;
   bool operator==(const Arg&) const;
   bool is_none() const { return std::holds_alternative<None>(value); }
@@ -126,6 +127,13 @@ struct Place {
 
 class Graph {
  public:
+  Graph();
+  Graph(const Graph& other);
+  Graph(Graph&& other) noexcept(false);  // as moving a deque may need memory
+  Graph& operator=(const Graph& other);
+  Graph& operator=(Graph&& other) noexcept(false);
+  ~Graph();
+
   std::string name = "graph";
   std::vector<ValueId> inputs;
   std::vector<ValueId> weights;
@@ -200,3 +208,18 @@ bool same_program(const Graph& a, const Graph& b);
 void drop_dead_nodes(Graph& graph);
 
 }  // namespace modelport::ir
+
+// Compiled in graph.cc alone.
+extern template struct modelport::OneOf<modelport::shape::Int, modelport::shape::Real,
+                                        modelport::shape::Bool>;
+extern template struct modelport::OneOf<modelport::ir::TensorType, modelport::ir::ScalarType>;
+extern template struct modelport::OneOf<modelport::ir::None, modelport::ir::ValueId, bool,
+                                        modelport::shape::Int, double, modelport::shape::Real,
+                                        modelport::shape::Bool, std::string, modelport::Dtype,
+                                        modelport::ir::ArgList>;
+extern template class std::vector<modelport::ir::Arg>;
+extern template class std::vector<modelport::ir::NamedArg>;
+extern template class std::vector<modelport::ir::Node>;
+extern template class std::vector<modelport::ir::Type>;
+extern template class std::vector<modelport::ir::ValueId>;
+extern template class std::deque<modelport::ir::Value>;

@@ -10,6 +10,9 @@
 #include "shape/names.h"
 #include "shape/program_dims.h"
 
+template class std::vector<modelport::shape::Dim>;
+template class std::vector<modelport::shape::Guard>;
+
 namespace modelport::shape {
 
 using namespace detail;

@@ -145,3 +145,7 @@ class Dims {
 };
 
 }  // namespace modelport::shape
+
+// Compiled in dims.cc alone.
+extern template class std::vector<modelport::shape::Dim>;
+extern template class std::vector<modelport::shape::Guard>;

@@ -5,6 +5,8 @@
 
 #include "shape/expression.h"
 
+template class std::vector<modelport::shape::Int>;
+
 namespace modelport::shape {
 
 namespace detail {

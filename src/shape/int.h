@@ -120,3 +120,5 @@ using Ranges = std::map<std::string, Range, std::less<>>;
 Range bounds(const Int& x, const Ranges& ranges);
 
 }  // namespace modelport::shape
+
+extern template class std::vector<modelport::shape::Int>;  // compiled in int.cc alone
