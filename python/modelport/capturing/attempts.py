@@ -103,6 +103,7 @@ class _Search:
             _free(self.last.error)
         if self.last.name and self.last is not self.best:
             self._leave(self.last, _why_left(self.last))
+        self.tried_items = self.tried_items or way.items
         same_code = (way.rolled, way.substitutes) == (self.last.way.rolled, self.last.way.substitutes)
         self.last = self._run(_Outcome(name, reason, way, rolled_a_loop=same_code and self.last.rolled_a_loop))
         if self.last.error is not None and way.exporting:  # else it is what made the model run otherwise that counts
@@ -238,7 +239,6 @@ def _goes_through_items(search: _Search, _last: _Outcome) -> bool:
     best = search.best
     if search.tried_items or not search.looped or best is None or best.captured is None or search.trial:
         return False
-    search.tried_items = True
     pinned = (guard["symbols"] for guard in best.captured.guards if guard["effect"] == "pinned")
     return any(not search.axes.symbols.keys().isdisjoint(symbols) for symbols in pinned)
 

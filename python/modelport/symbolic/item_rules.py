@@ -9,7 +9,7 @@ import torch
 
 from ..base.core import read_number
 from .items import RULES, Item, Rule
-from .ragged import Packed, Size, is_ragged, joined_within, places, product, repeated
+from .ragged import Packed, Size, is_ragged, joined_within, lead_of, places, product, repeated
 from .unroll import Unroll
 
 
@@ -27,7 +27,7 @@ def _axis(item: Item, dim: int, more: int = 0) -> int:
 
 def _data_axes(packed: Packed, dims: Any) -> list[int]:
     """Where axes of an item are in its data."""
-    wanted = [dim % len(packed.sizes) for dim in (dims if isinstance(dims, list | tuple) else [dims])]
+    wanted = [dim % len(packed.sizes) for dim in (dims if _many(dims) else [dims])]
     if any(dim < packed.lead for dim in wanted):
         raise Unroll
     return [dim - packed.lead + 1 for dim in wanted]
@@ -71,8 +71,7 @@ def _matmul(left: Any, right: Any) -> Item:
 
 @_rule("bucketize")
 def _bucketize(values: Any, boundaries: torch.Tensor, **options: Any) -> Item:
-    packed = values.packed
-    return Item(Packed(torch.bucketize(packed.data, boundaries, **options), packed.sizes, packed.lead, packed.count))
+    return _with_data(values.packed, torch.bucketize(values.packed.data, boundaries, **options))
 
 
 @_rule("embedding")
@@ -98,9 +97,7 @@ def _attention(*tensors: Any, **options: Any) -> Item:
 def _along(name: str) -> Rule:
     def rule(item: Item, dim: Any, *args: Any, **kwargs: Any) -> Any:
         axes = _data_axes(item.packed, dim)
-        data = getattr(torch, name)(
-            item.packed.data, axes if isinstance(dim, list | tuple) else axes[0], *args, **kwargs
-        )
+        data = getattr(torch, name)(item.packed.data, axes if _many(dim) else axes[0], *args, **kwargs)
         return _with_data(item.packed, data)
 
     return rule
@@ -291,7 +288,7 @@ def made(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(*sizes, **options)
         first = next(size for size in flat if isinstance(size, Item)).packed
         wanted = tuple(size.packed.data if isinstance(size, Item) else size for size in flat)
-        like = Packed(first.data, wanted, max(i + 1 for i, x in enumerate(wanted) if is_ragged(x)), first.count)
+        like = Packed(first.data, wanted, lead_of(wanted), first.count)
         rows = places(like.rows())[0].shape[0]
         rest = sizes[1:] if original.__name__ == "full" else ()
         data = original((rows, *wanted[like.lead :]), *rest, **options)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from ..base import core
-from .ragged import Packed, broadcast, is_ragged, places, repeated, require_same
+from .ragged import Packed, broadcast, is_ragged, lead_of, places, repeated, require_same
 from .unroll import Unroll
 
 
@@ -60,10 +60,10 @@ class Item:
 
     def __bool__(self) -> bool:
         """A condition that holds for all items or for none; the graph is for such."""
-        data = self.packed.data
-        if builtins.bool(data.any()) and not builtins.bool(data.all()):
+        for_some = builtins.bool(self.packed.data.any())
+        if for_some and not builtins.bool(self.packed.data.all()):
             raise Unroll
-        return builtins.bool(data.any())
+        return for_some
 
     def _no_number(self, *_: Any) -> Any:
         raise Unroll
@@ -233,7 +233,7 @@ def taken_from(tensor: torch.Tensor, key: Any) -> Any:
     axis = sum(part is not None for part in parts[:at])
     part, rest = parts[at], (*parts[:at], *parts[at + 1 :])
     if isinstance(part, Each):
-        return of_rows(tensor, axis)[rest] if rest else of_rows(tensor, axis)
+        return of_rows(tensor, axis)[rest]
     if isinstance(part, Item):
         if rest or part.dtype == torch.bool:
             raise Unroll
@@ -250,7 +250,7 @@ def put_into(tensor: torch.Tensor, key: Any, value: Any) -> None:
     rows = value.packed.uniform()
     if rows is None:
         raise Unroll
-    tensor.copy_(rows.expand_as(tensor) if rows.dim() == tensor.dim() else rows)
+    tensor.copy_(rows)
 
 
 def _next_pieces(tensor: torch.Tensor, axis: int, part: slice) -> Item:
@@ -298,7 +298,7 @@ def _pointwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     count = items[0].count
     shared = [repeated(x, count) for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
     sizes = broadcast([*items, *shared])
-    lead = max((axis + 1 for axis, size in enumerate(sizes) if is_ragged(size)), default=0)
+    lead = lead_of(sizes)
 
     def operand(x: Any) -> Any:
         if isinstance(x, torch.Tensor):

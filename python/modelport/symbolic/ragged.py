@@ -45,6 +45,11 @@ def product(sizes: Iterable[Size]) -> Size:
     return result
 
 
+def lead_of(sizes: tuple[Size, ...]) -> int:
+    """How many axes there are up to the last that differs between items."""
+    return max((axis + 1 for axis, size in enumerate(sizes) if is_ragged(size)), default=0)
+
+
 @dataclasses.dataclass(frozen=True)
 class Packed:
     """The elements of all items: `data` has a row for each place in the first `lead` axes of each item, in the item's
@@ -79,7 +84,7 @@ class Packed:
 
     def reshaped(self, sizes: tuple[Size, ...]) -> Packed:
         """Other sizes for the same elements in the same order."""
-        lead = max((axis + 1 for axis, size in enumerate(sizes) if is_ragged(size)), default=0)
+        lead = lead_of(sizes)
         first = self.count if lead == 0 else -1
         return Packed(self.data.reshape(first, *sizes[lead:]), sizes, lead, self.count)
 
