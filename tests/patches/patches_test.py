@@ -40,6 +40,10 @@ KNOWN = (
     ("models.rwkv.modeling_rwkv.rwkv_linear_attention_cpu", "rwkv_attention"),
     ("models.qwen2_vl.modeling_qwen2_vl.Qwen2VLModel.get_rope_index", "rope_index"),
     ("models.qwen2_5_vl.modeling_qwen2_5_vl.Qwen2_5_VLModel.get_rope_index", "rope_index"),
+    (
+        "models.qwen3_omni_moe.modeling_qwen3_omni_moe.Qwen3OmniMoePreTrainedModelForConditionalGeneration.get_rope_index",
+        "rope_index_by_tokens",
+    ),
     ("models.siglip2.modeling_siglip2.Siglip2VisionEmbeddings.resize_positional_embeddings", "resized_positions"),
     ("models.video_llama_3.modeling_video_llama_3.VideoLlama3VisionModel.pixel_unshuffle", "unshuffled"),
     ("models.recurrent_gemma.modeling_recurrent_gemma.RecurrentGemmaRglru._rnn_scan", "linear_scan"),

@@ -110,6 +110,49 @@ def coordinates(grids: torch.Tensor) -> torch.Tensor:
     return torch.cat(out)
 
 
+def split_and_padded(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    pieces = x.split(lengths.tolist(), dim=0)
+    if x.shape[0] != sum(lengths.tolist()):
+        raise ValueError("lengths do not fit")
+    return torch.nn.utils.rnn.pad_sequence(pieces, batch_first=True)
+
+
+def with_a_list_of_defaults(x: torch.Tensor) -> torch.Tensor:
+    extra, scales = [None] * x.shape[0], [2.0] * len(x)
+    out = []
+    for i, scale in enumerate(scales):
+        out.append(x[i] * scale if extra[i] is None else x[i] + extra[i])
+    return torch.stack(out)
+
+
+def points(pictures: torch.Tensor) -> torch.Tensor:
+    """What is found in each picture, as many points as there are, in the rows of a padded tensor."""
+    kernel = torch.ones(2, pictures.shape[1], 3, 3) / 9
+    found = []
+    for picture in pictures:
+        scores = torch.nn.functional.max_pool2d(torch.nn.functional.conv2d(picture[None], kernel, padding=1)[0], 1)
+        places = torch.nonzero(scores[0] > 0)
+        grid = (torch.flip(places, [1]).float() / 4 - 1)[None]
+        sampled = torch.nn.functional.grid_sample(picture[None], grid.view(1, 1, -1, 2), align_corners=True)
+        features = torch.nn.functional.normalize(sampled.reshape(1, pictures.shape[1], -1), dim=1)[0].transpose(0, 1)
+        found.append((places, scores[0][tuple(places.t())], features))
+    most = max(places.shape[0] for places, _, _ in found)
+    rows = torch.zeros(pictures.shape[0], most, 3 + pictures.shape[1])
+    mask = torch.zeros(pictures.shape[0], most)
+    for i, (places, scores, features) in enumerate(found):
+        rows[i, : places.shape[0]] = torch.cat([places.to(features), scores[:, None], features], dim=1)
+        mask[i, : scores.shape[0]] = 1
+    return torch.cat([rows, mask[..., None]], dim=-1)
+
+
+def best_of(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    out = torch.zeros(x.shape[0], 3)
+    for i, row in enumerate(x):
+        values, at = torch.topk(row[: lengths[i], 0], 1)
+        out[i, :1], out[i, 1:] = values, row[at][0]
+    return out
+
+
 def patches_of(grids: torch.Tensor) -> torch.Tensor:
     return draw(int(grids.prod(-1).sum()), 3)
 
@@ -118,7 +161,10 @@ SAME = ((draw(3, 5, 6),), (draw(4, 7, 6),))
 ROWS = tuple((draw(len(lengths), 9, 2), lengths) for lengths in LENGTHS)
 LOOPS: dict[Callable[..., Any], tuple[Example, ...]] = {
     **dict.fromkeys((stacked, iterated, written), SAME),
-    **dict.fromkeys((cut, cut_by_numbers, cut_at_the_end, padded, averaged, masked, numbered), ROWS),
+    **dict.fromkeys((cut, cut_by_numbers, cut_at_the_end, padded, averaged, masked, numbered, best_of), ROWS),
+    split_and_padded: tuple((draw(int(lengths.sum()), 2), lengths) for lengths in LENGTHS),
+    with_a_list_of_defaults: SAME,
+    points: ((draw(3, 2, 8, 8),), (draw(4, 2, 8, 8),), (draw(2, 2, 8, 8),)),
     in_pieces: tuple((draw(int(lengths.sum()), 2), lengths) for lengths in LENGTHS),
     merged: tuple((patches_of(grids), grids) for grids in GRIDS),
     with_ends_of_lines: tuple((draw(len(grids), 6, 6), grids) for grids in GRIDS),

@@ -270,3 +270,46 @@ def test_positions_of_text_images_and_videos_are_those_of_transformers(family: s
     got = vision_positions.rope_index(cls.get_rope_index)(model, kinds, kinds, **inputs)
     for g, w in zip(got, want, strict=True):
         assert torch.equal(g, w)
+
+
+OMNI = [  # with the frames of a sound that has two tokens
+    ("qwen2_5_omni", "Qwen2_5OmniPreTrainedModelForConditionalGeneration", 8),
+    ("qwen3_omni_moe", "Qwen3OmniMoePreTrainedModelForConditionalGeneration", 16),
+]
+
+
+@pytest.mark.parametrize(("family", "name", "frames"), OMNI)
+def test_positions_beside_sounds_are_those_of_transformers(family: str, name: str, frames: int) -> None:
+    import importlib
+    from types import SimpleNamespace
+
+    cls = getattr(importlib.import_module(f"transformers.models.{family}.modeling_{family}"), name)
+    tokens = {"image": 1, "video": 2, "audio": 3, "vision_start": 4, "audio_start": 5}
+    model = SimpleNamespace(
+        spatial_merge_size=2,
+        config=SimpleNamespace(
+            vision_config=SimpleNamespace(spatial_merge_size=2),
+            audio_config=SimpleNamespace(n_window=50),
+            position_id_per_seconds=5,
+            seconds_per_chunk=2,
+            **{f"{token}_token_id": number for token, number in tokens.items()},
+        ),
+    )
+    model.get_llm_pos_ids_for_vision = lambda *args: cls.get_llm_pos_ids_for_vision(model, *args)
+    sound = [5, *[3] * 2, 8]
+    first = [9, 4, *[1] * 6, 7, 9, *sound, 4, *[2] * 4, 7, 9, 9]
+    second = [9, 9, 4, *[1] * 6, 7, 9]
+    padding = [0] * (len(first) - len(second))
+    ids = torch.tensor([first, [*padding, *second]])
+    mask = torch.tensor([[1] * len(first), [0] * len(padding) + [1] * len(second)])
+    call = {
+        "image_grid_thw": torch.tensor([[1, 4, 6], [1, 6, 4]]),
+        "video_grid_thw": torch.tensor([[2, 2, 4]]),
+        "attention_mask": mask,
+        "audio_seqlens": torch.tensor([frames]),
+        "second_per_grids": torch.tensor([1.5]),
+    }
+    want = cls.get_rope_index(model, ids, **call)
+    got = vision_positions.rope_index_by_tokens(cls.get_rope_index)(model, ids, **call)
+    for g, w in zip(got, want, strict=True):
+        assert torch.equal(g, w)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from .item_lists import ItemLists
 from .object_nodes import register_object
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -26,6 +27,7 @@ class Flat:
     spec: pytree.TreeSpec
     # Of outputs: which are inputs, in which the model may have written, by their names.
     given: dict[str, str] = dataclasses.field(default_factory=dict)
+    lists: ItemLists | None = None  # of outputs: where the model gives lists with a tensor for each item
 
     def tensors(self) -> dict[str, torch.Tensor]:
         return {n: v for n, v in zip(self.names, self.leaves, strict=True) if isinstance(v, torch.Tensor)}

@@ -15,7 +15,15 @@ from ..base.errors import ExportError
 from ..base.structure import Flat
 from ..quick_imports import deferred
 from ..symbolic.rolled import rolling, unrolled_a_loop, was_used
-from ..symbolic.substitutes import Use, forget_uses, installed, noted_uses, uses
+from ..symbolic.substitutes import (
+    Use,
+    forget_uses,
+    installed,
+    items_run_once,
+    note_items,
+    noted_uses,
+    uses,
+)
 from ..symbolic.unroll import Unroll
 from ..weights.lazy_weights import may_be_read
 from .captured import Attempt, Captured
@@ -68,7 +76,7 @@ class _Search:
 
     def __init__(self, model: Any, flat: Flat, axes: Axes, trial: Trial):
         self.model, self.flat, self.axes, self.trial = model, flat, axes, trial
-        self.last = _Outcome("", "", _Way(substitutes=uses()))
+        self.last = _Outcome("", "", _Way(substitutes=uses(), items=bool(trial) and items_run_once()))
         self.best: _Outcome | None = None
         self.failure: Exception | None = None  # to be raised where nothing works
         self.rounds, self.over = 0, False  # of attempts for a better graph
@@ -92,6 +100,8 @@ class _Search:
         if self.last is not self.best:
             self._leave(self.last, _why_left(self.last))
         captured = self.best.captured
+        if not self.trial:
+            note_items(self.best.way.items)
         captured.attempts = [*self.notes, Attempt(self.best.name, self.best.reason, "kept")]
         return captured
 
@@ -223,10 +233,10 @@ def _fails_for_exporters(search: _Search, last: _Outcome) -> bool:
     return failed and last.way.with_values and last.way.exporting and not search.trial
 
 
-def _rolls_in_vain(_search: _Search, last: _Outcome) -> bool:
-    return (
-        last.captured is None and last.way.rolled and not last.way.items and (last.rolled_a_loop or last.asks_to_unroll)
-    )
+def _rolls_in_vain(search: _Search, last: _Outcome) -> bool:
+    if last.captured is not None or not last.way.rolled or (last.way.items and not search.trial):
+        return False
+    return last.rolled_a_loop or last.asks_to_unroll
 
 
 def _pins_sizes(search: _Search, last: _Outcome) -> bool:
@@ -279,7 +289,7 @@ AFTER_A_FAILURE = (
 FOR_A_BETTER_GRAPH = (
     _Row(
         "with substitutes for builtins",
-        "int, len, range, list, min, max or np.zeros in the model's code pin sizes",
+        "int, len, range, list, sum, min, max or np.zeros in the model's code pin sizes",
         _pins_sizes,
         lambda way: _Way(substitutes=uses(), items=way.items),
     ),

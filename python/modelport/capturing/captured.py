@@ -71,7 +71,7 @@ class Captured:
         """Executes the graph through libtorch and returns the model's own output structure. Buffers that the model
         writes to are kept from call to call, as the model's own are. Inputs that the graph is not for are refused."""
         outputs, self._state = self.program.run(self.tensors_of(args, inputs), state=self._state)
-        return self._result(outputs)
+        return self.result_of(outputs)
 
     def reset(self) -> None:
         """Buffers as they were when the model was captured."""
@@ -82,12 +82,18 @@ class Captured:
         pairs = zip(self.inputs.names, self.inputs.leaves, strict=True)
         return {name: leaf for name, leaf in pairs if not isinstance(leaf, torch.Tensor)}
 
-    def _result(self, outputs: list[Any]) -> Any:
+    def result_of(self, outputs: list[Any]) -> Any:
+        """What the graph gives, in the model's own structure."""
+        lists = self.outputs.lists
+        return unflatten(self.leaves_of(outputs), self.outputs.spec if lists is None else lists.spec)
+
+    def leaves_of(self, outputs: list[Any]) -> list[Any]:
+        """The leaves of the result. A list with a tensor for each item is one."""
         values = iter(outputs)
         leaves = [
             next(values) if inside else leaf for inside, leaf in zip(self.in_graph, self.outputs.leaves, strict=True)
         ]
-        return unflatten(leaves, self.outputs.spec)
+        return leaves if self.outputs.lists is None else self.outputs.lists.leaves(leaves)
 
     def tensors_of(self, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> list[torch.Tensor]:
         """The tensors of a call in the order of the graph's inputs."""

@@ -115,9 +115,7 @@ def _comparison(
         return False
     finally:
         torch.set_rng_state(rng)
-    computed = iter(values)
-    leaves = zip(captured.in_graph, captured.outputs.leaves, strict=True)
-    got = [next(computed) if inside else leaf for inside, leaf in leaves]
+    got = [x for leaf in captured.leaves_of(values) for x in (leaf if isinstance(leaf, list | tuple) else [leaf])]
     if len(got) != len(want) and not with_counters:
         got, want = ([leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] for leaves in (got, want))
     if len(got) != len(want) or not all(map(_same, got, want)):

@@ -265,8 +265,8 @@ def _copy_of(captured: Captured) -> Captured:
 
 
 def _as_open(other: Captured, captured: Captured) -> bool:
-    """Whether the same symbols are fixed, or the same as others, in both captures."""
-    return other.program.replaced_sizes() == captured.program.replaced_sizes()
+    """Whether no further symbols are fixed, or the same as others."""
+    return other.program.replaced_sizes() <= captured.program.replaced_sizes()
 
 
 def _pinned(captured: Captured, sizes: Sizes) -> bool:

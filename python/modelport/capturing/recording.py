@@ -11,6 +11,7 @@ import torch
 
 from ..base import core
 from ..base.errors import ExportError, problem
+from ..base.item_lists import ItemList, ItemLists
 from ..base.place import model_line
 from ..base.structure import Flat, flatten, plain_spec, unflatten
 from ..models.locks import while_nobody_builds
@@ -19,6 +20,7 @@ from ..patches.function_caches import forgotten
 from ..patches.registry import patched_models
 from ..quick_imports import deferred
 from ..symbolic.interception import intercepted
+from ..symbolic.item_results import collected
 from ..symbolic.items import Item
 from ..symbolic.unroll import Unroll
 from .captured import Captured
@@ -32,13 +34,14 @@ def record(model: Any, flat: Flat, axes: Axes, session: Any, trial: Trial, *, ex
         session.set_trial(trial is Trial.COMPARED)
     for symbol in axes.symbols.values():
         session.declare(symbol.name, symbol.hint(flat), symbol.low, symbol.high)
-    with _recorded(model, flat, axes, session, exporting) as (result, traced):
+    with _recorded(model, flat, axes, session, exporting) as (given, traced):
+        result = _in_parts(given)
         in_graph = [_add_output(session, n, v) for n, v in zip(result.names, result.leaves, strict=True)]
         spec = plain_spec(result.spec)
         left = _left_behind(model, session)
     constants = [None if inside else leaf for inside, leaf in zip(in_graph, result.leaves, strict=True)]
     program = session.finish(_graph_name(model))
-    outputs = Flat(result.names, constants, spec, _given(result, flat.names, traced))
+    outputs = Flat(result.names, constants, spec, _given(result, flat.names, traced), result.lists)
     captured = Captured(program, flat, outputs, in_graph)
     captured.left = left
     return captured
@@ -67,12 +70,24 @@ def _recorded(model: Any, flat: Flat, axes: Axes, session: Any, exporting: bool)
             forget_sizes(state.modules)
             session.start()
             try:
-                yield flatten(_call(session, model, unflatten(leaves, flat.spec))), leaves
+                yield flatten(collected(_call(session, model, unflatten(leaves, flat.spec)))), leaves
             finally:
                 session.stop()
     finally:
         session.restore()
         torch.set_rng_state(rng)
+
+
+def _in_parts(result: Flat) -> Flat:
+    """With lists of items as the graph gives them."""
+    found = {place: leaf for place, leaf in enumerate(result.leaves) if isinstance(leaf, ItemList)}
+    if not found:
+        return result
+    leaves = [leaf.parts() if isinstance(leaf, ItemList) else leaf for leaf in result.leaves]
+    flat = flatten(unflatten(leaves, result.spec))
+    kinds = {place: (leaf.kind, leaf.sizes is not None) for place, leaf in found.items()}
+    flat.lists = ItemLists(plain_spec(result.spec), kinds)
+    return flat
 
 
 def zeros_of(model: torch.nn.Module, inputs: Mapping[str, Any]) -> Any:
@@ -117,7 +132,7 @@ def _given(result: Flat, names: list[str], traced: list[Any]) -> dict[str, str]:
 
 def _add_output(session: Any, name: str, leaf: Any) -> bool:
     if isinstance(leaf, Item):
-        raise Unroll  # a result for each item: how many there are would be open
+        raise Unroll  # it is in no list of them
     if not isinstance(leaf, (torch.Tensor, *_SYMBOLS)):
         return False
     session.add_output(name, leaf)

@@ -86,8 +86,11 @@ def _at_size(tensor: torch.Tensor, axis: int, size: int, others: list[int]) -> t
     if size <= have or have == 0:
         return tensor.index_select(axis, torch.arange(size, device=tensor.device) % max(have, 1))
     parts, left = [], size
+    # A text goes on with its last tokens: among the first may be those of images, of which there are as many as before.
+    from_its_end = axis > 0 and _is_whole(tensor)
     for turn in range(-(-size // have)):
-        part = _varied(tensor, turn, others).narrow(axis, 0, min(have, left))
+        taken = min(have, left)
+        part = _varied(tensor, turn, others).narrow(axis, have - taken if from_its_end else 0, taken)
         parts.append(part)
         left -= have
     return torch.cat(parts, axis)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..artifacts.pte import ProgramFile
+from ..base.item_lists import as_in_graph
 from ..runtimes.executorch import ProgramSession
 from .runner import Runner
 
@@ -34,7 +35,7 @@ class ExecutorchRunner(Runner):
         return [torch.as_tensor(value) for value in self.session.values(feeds)]
 
     def paired(self, results: list[torch.Tensor], wanted: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-        left = dict(wanted)
+        left = as_in_graph(wanted, dict(zip(self.session.outputs, results, strict=True)))
         rows = []
         for name, result in zip(self.session.outputs, results, strict=True):
             want = left.pop(name, None)

@@ -10,6 +10,7 @@ import torch
 from ..artifacts.artifact import Artifact
 from ..artifacts.limits import CallLimits
 from ..base.errors import ExportError, problem
+from ..base.item_lists import as_in_graph
 from ..base.structure import flatten
 from ..exporters.onnx_names import input_name, output_names
 from ..runtimes.onnxruntime import needs_onnxruntime, run_session, session_with_outputs, shape_of, to_numpy
@@ -102,6 +103,7 @@ class Runner:
         ours = {name: renamed.get(name, name) for name in wanted}
         by_name = {self._names.get(ours[name], ours[name]): value for name, value in wanted.items()}
         names = [row["name"] for row in self.artifact.outputs]
+        by_name = as_in_graph(by_name, dict(zip(names, results, strict=True)))
         tensors = [value for value in wanted.values() if isinstance(value, torch.Tensor)]
         if not set(names) & set(by_name) and len(tensors) == len(names):  # all of them renamed: the order is left
             by_name = dict(zip(names, tensors, strict=True))

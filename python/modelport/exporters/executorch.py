@@ -19,7 +19,6 @@ from ..artifacts.pte import NOTES, without_schemas
 from ..artifacts.staging import Staging
 from ..base import core
 from ..base.errors import problem
-from ..base.structure import unflatten
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
 from ..runtimes.executorch import ProgramSession, as_fed, check_sizes, refuse_other_type, slot_of
@@ -116,10 +115,7 @@ class ExecutorchProgram:
     def __call__(self, **inputs: Any) -> Any:
         """Runs the program in ExecuTorch's runtime and gives the model's own output structure. Buffers that the model
         writes to are kept from call to call; data of another case than the example's is refused."""
-        values = iter(self._session.values(self.feeds(inputs)))
-        outputs, inside = self.captured.outputs, self.captured.in_graph
-        leaves = [next(values) if kept else leaf for kept, leaf in zip(inside, outputs.leaves, strict=True)]
-        return unflatten(leaves, outputs.spec)
+        return self.captured.result_of(self._session.values(self.feeds(inputs)))
 
     def reset(self) -> None:
         """Buffers as they were when the model was exported."""

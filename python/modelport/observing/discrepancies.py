@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ..base.errors import problem
+from ..base.item_lists import as_in_graph
 from ..checking.tolerance import distance
 from ..exporters.onnx_names import input_name, output_names
 from ..runtimes.onnxruntime import quiet_session, run_session, to_numpy
@@ -73,6 +74,7 @@ class Comparison:
         """(name, result, what the call gave), None for what is not there."""
         renamed = output_names(wanted, self.inputs)
         by_name = {renamed.get(name, name): value for name, value in wanted.items()}
+        by_name = as_in_graph(by_name, dict(zip(self.outputs, results, strict=True)))
         if not set(by_name) & set(self.outputs) and len(by_name) == len(self.outputs):
             by_name = dict(zip(self.outputs, by_name.values(), strict=True))
         rows = [(name, got, by_name.pop(name, None)) for name, got in zip(self.outputs, results, strict=True)]

@@ -28,7 +28,13 @@ from .packed_items import (
 from .places import Found, Kind, Patch, places_of_kinds, places_of_patch
 from .recurrences import mlstm_in_one_chunk, padded_without_asking, rwkv_attention
 from .scans import associative_scan, linear_scan, not_exporting
-from .vision_positions import resized_positions, rope_index, vision_position_ids, window_index
+from .vision_positions import (
+    resized_positions,
+    rope_index,
+    rope_index_by_tokens,
+    vision_position_ids,
+    window_index,
+)
 
 
 def resolve(target: str) -> Any:
@@ -101,6 +107,12 @@ KINDS = (
         "it goes from sample to sample and from image to image in Python",
         "tests/symbolic/loops_test.py::test_positions_of_text_images_and_videos_are_those_of_transformers",
         where_values_agree(rope_index),
+    ),
+    Kind(
+        "self, input_ids, image_grid_thw, video_grid_thw, attention_mask, use_audio_in_video, audio_seqlens, ...",
+        "it goes from sample to sample and from image to image in Python",
+        "tests/symbolic/loops_test.py::test_positions_beside_sounds_are_those_of_transformers",
+        where_values_agree(rope_index_by_tokens),
     ),
     Kind(
         "positional_embeddings, spatial_shapes, max_length",

@@ -79,14 +79,68 @@ def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
             frames = torch.repeat_interleave(video_grid_thw, video_grid_thw[:, 0], dim=0)
             video_grid_thw = torch.cat([torch.ones_like(frames[:, :1]), frames[:, 1:]], dim=1)
         grids = _grids(self, kind, _starts(sample, kind), image_grid_thw, video_grid_thw)
-        positions = _positions(self, sample, kind, grids, second_per_grid_ts)
-        position_ids = torch.zeros((3, *input_ids.shape), dtype=input_ids.dtype, device=input_ids.device)
-        position_ids[:, sample, column] = positions.to(input_ids.dtype)
-        last = position_ids.masked_fill(~valid, -1).amax(dim=(0, 2))
-        return position_ids, (last + 1 - valid.sum(1)).unsqueeze(1)
+        rate = getattr(self.config.vision_config, "tokens_per_second", None)
+        interval = None if rate is None else _interval(sample, kind, rate, second_per_grid_ts, 1)
+        positions = _positions(sample, kind, grids, interval).to(input_ids.dtype)
+        return _in_rows(positions, valid, torch.zeros((3, *valid.shape), dtype=input_ids.dtype, device=valid.device))
 
     frames_apart = "repeat_interleave" in original.__code__.co_names
     return get_rope_index
+
+
+def rope_index_by_tokens(original: Callable[..., Any]) -> Callable[..., Any]:
+    """For `get_rope_index` of models that hear as well: the tokens themselves say what belongs to images and videos,
+    sounds count as text does, and what follows goes on after the largest position, time included."""
+
+    def get_rope_index(
+        self: Any,
+        input_ids: torch.Tensor | None = None,
+        image_grid_thw: torch.Tensor | None = None,
+        video_grid_thw: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        use_audio_in_video: bool = False,
+        audio_seqlens: torch.Tensor | None = None,
+        second_per_grids: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        of_text = image_grid_thw is None and video_grid_thw is None
+        if input_ids is None or attention_mask is None or use_audio_in_video or of_text:
+            return original(
+                self,
+                input_ids,
+                image_grid_thw,
+                video_grid_thw,
+                attention_mask,
+                use_audio_in_video,
+                audio_seqlens,
+                second_per_grids,
+            )
+        valid = attention_mask == 1
+        sample, column = valid.nonzero(as_tuple=True)
+        token, config = input_ids[sample, column], self.config
+        kind = torch.zeros_like(token)
+        if image_grid_thw is not None:
+            kind = torch.where(token == config.image_token_id, 1, kind)
+        if video_grid_thw is not None:
+            kind = torch.where(token == config.video_token_id, 2, kind)
+        grids = _grids(self, kind, _starts(sample, kind), image_grid_thw, video_grid_thw)
+        rate = config.position_id_per_seconds
+        interval = _interval(sample, kind, rate, second_per_grids, of_images=rate)
+        positions = _positions(sample, kind, grids, interval, time_counts=True, whole=whole)
+        dtype = input_ids.dtype if whole else torch.float
+        rows = torch.full((3, *valid.shape), outside, dtype=dtype, device=valid.device)
+        return _in_rows(positions.to(dtype), valid, rows)
+
+    names = original.__code__.co_names
+    whole, outside = "long" in names, int("ones" in names)
+    return get_rope_index
+
+
+def _in_rows(positions: torch.Tensor, valid: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The positions of tokens that count in the rows of a batch, and how far each goes beyond its number of tokens."""
+    sample, column = valid.nonzero(as_tuple=True)
+    rows[:, sample, column] = positions
+    last = rows.masked_fill(~valid, -1).amax(dim=(0, 2))
+    return rows, (last + 1 - valid.sum(1)).unsqueeze(1)
 
 
 def _starts(sample: torch.Tensor, kind: torch.Tensor) -> torch.Tensor:
@@ -108,26 +162,45 @@ def _grids(model: Any, kind: torch.Tensor, starts: torch.Tensor, images: Any, vi
     return merged
 
 
-def _positions(
-    model: Any, sample: torch.Tensor, kind: torch.Tensor, grids: torch.Tensor, seconds: torch.Tensor | None
+def _interval(
+    sample: torch.Tensor, kind: torch.Tensor, rate: float, seconds: torch.Tensor | None, of_images: float
 ) -> torch.Tensor:
+    """For each token how far frames lie apart."""
+    which = ((_starts(sample, kind) & (kind == 2)).cumsum(0) - 1).clamp(min=0)
+    return torch.where(kind == 2, rate * (1 if seconds is None else seconds[which]), of_images)
+
+
+def _positions(
+    sample: torch.Tensor,
+    kind: torch.Tensor,
+    grids: torch.Tensor,
+    interval: torch.Tensor | None,
+    *,
+    time_counts: bool = False,
+    whole: bool = True,
+) -> torch.Tensor:
+    """Time, row and column of each token, counted on from what comes before; `whole` numbers of time, and what follows
+    is behind the last frame as well where `time_counts`."""
+
+    def seen_at(frame: torch.Tensor) -> torch.Tensor:
+        if interval is None:
+            return frame
+        return (frame * interval).long() if whole else frame * interval
+
     starts = _starts(sample, kind)
     here = torch.arange(sample.shape[0], device=sample.device)
     begin = starts.nonzero()[:, 0][starts.cumsum(0) - 1]  # of the token's group
     first = changes(sample).nonzero()[:, 0][changes(sample).cumsum(0) - 1]  # of the token's sample
     rank = here - begin
     is_text = kind == 0
-    advance = torch.where(is_text, 1, torch.where(starts, grids[:, 1:].amax(1), 0))
+    extent = grids[:, 1:].amax(1)
+    if time_counts:
+        extent = torch.maximum(extent, seen_at(grids[:, 0] - 1) + 1)
+    advance = torch.where(is_text, 1, torch.where(starts, extent, 0))
     before = advance.cumsum(0) - advance
     base = before[begin] - before[first]
     height, width = grids[:, 1], grids[:, 2]
-    time = rank // (height * width)
-    rate = getattr(model.config.vision_config, "tokens_per_second", None)
-    if rate is not None:
-        which = ((starts & (kind == 2)).cumsum(0) - 1).clamp(min=0)
-        interval = rate * (1 if seconds is None else seconds[which])
-        time = torch.where(kind == 2, (time * interval).long(), time)
-    place = torch.stack([time, rank // width % height, rank % width])
+    place = torch.stack([seen_at(rank // (height * width)), rank // width % height, rank % width])
     return base + torch.where(is_text, rank, place)
 
 

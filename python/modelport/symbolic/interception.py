@@ -24,8 +24,10 @@ from ..base.core import (
     sym_round,
     sym_trunc,
 )
+from . import item_picture_rules  # noqa: F401 - its rules
 from .item_rules import counted, made
-from .items import of_rows
+from .items import Item, of_rows
+from .progressions import repeated_list
 from .replaced_attributes import Replacements
 from .rolled import Lengths, attention, cat, is_rolling, iterate, nonzero, note_loop, split, takes_all_items
 from .shown_symbols import noted_strides, show
@@ -100,7 +102,7 @@ def _tolist(original: Callable[..., Any]) -> Callable[..., Any]:
         if self.dim() == 0:
             return self.item()
         if self.dim() == 1 and not self.is_floating_point() and is_rolling(self):
-            return Lengths(self)
+            return Lengths(self, note_use)
         if isinstance(self.shape[0], torch.SymInt):
             if is_rolling(self) and takes_all_items(self.shape[0]):
                 return [of_rows(self).tolist()]
@@ -201,10 +203,10 @@ def _float_round(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _plain_causal(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`q_len > 1 and mask is None` is a symbol when it is false, and attention takes only a bool."""
+    """`q_len > 1 and mask is None` is a symbol when it is false, or an item, and attention takes only a bool."""
 
     def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(kwargs.get("is_causal"), torch.SymBool):
+        if isinstance(kwargs.get("is_causal"), torch.SymBool | Item):
             kwargs["is_causal"] = bool(kwargs["is_causal"])
         return within_pieces(*args, **kwargs)
 
@@ -323,6 +325,8 @@ _REPLACEMENTS = Replacements(
         (torch._C._SymNode, "maybe_as_bool", _plain_value),
         (torch._C._SymNode, "abs", _magnitude),
         (torch.SymInt, "__hash__", _symbol_hash),
+        (torch.SymInt, "__mul__", repeated_list(note_use)),
+        (torch.SymInt, "__rmul__", repeated_list(note_use)),
         (torch.SymInt, "__divmod__", _quotient_and_rest),
         (torch.SymInt, "__rdivmod__", lambda _original: lambda by, number: (number // by, number % by)),
         (torch.SymFloat, "__hash__", _symbol_hash),

@@ -13,7 +13,7 @@ from .ragged import Packed, Size, is_ragged, joined_within, lead_of, places, pro
 from .unroll import Unroll
 
 
-def _rule(*names: str) -> Callable[[Rule], Rule]:
+def rule_for(*names: str) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, rule))
         return rule
@@ -33,8 +33,16 @@ def _data_axes(packed: Packed, dims: Any) -> list[int]:
     return [dim - packed.lead + 1 for dim in wanted]
 
 
-def _with_data(packed: Packed, data: torch.Tensor) -> Item:
+def with_data(packed: Packed, data: torch.Tensor) -> Item:
     return Item(Packed(data, (*packed.sizes[: packed.lead], *data.shape[1:]), packed.lead, packed.count))
+
+
+def _filled(name: str) -> Rule:
+    return lambda item, *args, **kwargs: with_data(item.packed, getattr(torch, name)(item.packed.data, *args, **kwargs))
+
+
+for _name in ("zeros_like", "ones_like", "full_like", "empty_like"):
+    RULES[_name] = _filled(_name)
 
 
 # --- of the last axes -------------------------------------------------------------------------------------------------
@@ -47,7 +55,7 @@ def _of_last_axes(function: Callable[..., Any]) -> Rule:
         others = (*args, *kwargs.values())
         if not isinstance(item, Item) or any(isinstance(x, Item) for x in others) or item.packed.lead == item.dim():
             raise Unroll
-        return _with_data(item.packed, function(item.packed.data, *args, **kwargs))
+        return with_data(item.packed, function(item.packed.data, *args, **kwargs))
 
     return rule
 
@@ -56,7 +64,7 @@ for _function in (torch.nn.functional.linear, torch.nn.functional.layer_norm, to
     RULES[_function.__name__] = _of_last_axes(_function)
 
 
-@_rule("matmul")
+@rule_for("matmul")
 def _matmul(left: Any, right: Any) -> Item:
     if isinstance(right, Item):
         both = left.packed.uniform() if isinstance(left, Item) else left, right.packed.uniform()
@@ -69,19 +77,19 @@ def _matmul(left: Any, right: Any) -> Item:
     return _of_last_axes(torch.matmul)(left, right)
 
 
-@_rule("bucketize")
+@rule_for("bucketize")
 def _bucketize(values: Any, boundaries: torch.Tensor, **options: Any) -> Item:
-    return _with_data(values.packed, torch.bucketize(values.packed.data, boundaries, **options))
+    return with_data(values.packed, torch.bucketize(values.packed.data, boundaries, **options))
 
 
-@_rule("embedding")
+@rule_for("embedding")
 def _embedding(indices: Any, weight: torch.Tensor, *args: Any, **kwargs: Any) -> Item:
     packed = indices.packed
     data = torch.nn.functional.embedding(packed.data, weight, *args, **kwargs)
-    return _with_data(packed, data)
+    return with_data(packed, data)
 
 
-@_rule("scaled_dot_product_attention")
+@rule_for("scaled_dot_product_attention")
 def _attention(*tensors: Any, **options: Any) -> Item:
     """Of items with the same sizes: they are one more axis of a batch."""
     whole = [x.packed.uniform() if isinstance(x, Item) else x for x in tensors]
@@ -96,15 +104,30 @@ def _attention(*tensors: Any, **options: Any) -> Item:
 
 def _along(name: str) -> Rule:
     def rule(item: Item, dim: Any, *args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("_stacklevel", None)  # of torch's own warnings
+        if not _many(dim) and _axis(item, dim) < item.packed.lead:
+            return _turned(rule, item, _axis(item, dim), *args, **kwargs)
         axes = _data_axes(item.packed, dim)
         data = getattr(torch, name)(item.packed.data, axes if _many(dim) else axes[0], *args, **kwargs)
-        return _with_data(item.packed, data)
+        return with_data(item.packed, data)
 
     return rule
 
 
 for _name in ("softmax", "log_softmax", "cumsum", "amax", "amin", "argmax", "argmin", "flip", "prod", "any", "all"):
     RULES[_name] = _along(_name)
+
+
+def _turned(rule: Rule, item: Item, axis: int, *args: Any, **kwargs: Any) -> Item:
+    """Along an axis that comes before one with a size for each item, and has one size for all."""
+    if is_ragged(item.packed.sizes[axis]):
+        raise Unroll
+    order = [other for other in range(item.dim()) if other != axis]
+    turned = _permute(item, *order, axis).packed
+    result: Item = rule(Item(turned.reshaped(turned.sizes)), -1, *args, **kwargs)
+    if result.dim() < item.dim():
+        return result
+    return _permute(result, *sorted(range(item.dim()), key=[*order, axis].__getitem__))
 
 
 def _total(name: str) -> Rule:
@@ -115,7 +138,7 @@ def _total(name: str) -> Rule:
         dims = sorted(_axis(item, d) for d in (range(item.dim()) if dim is None else dim if _many(dim) else [dim]))
         if all(d >= packed.lead for d in dims):
             axes = [d - packed.lead + 1 for d in dims]
-            return _with_data(packed, getattr(torch, name)(packed.data, axes, keepdim, **options))
+            return with_data(packed, getattr(torch, name)(packed.data, axes, keepdim, **options))
         if dims != list(range(packed.lead)) or keepdim or options:
             raise Unroll
         rows = packed.rows()
@@ -135,6 +158,28 @@ def _many(dim: Any) -> bool:
 RULES["sum"], RULES["mean"] = _total("sum"), _total("mean")
 
 
+@rule_for("normalize")
+def _normalize(item: Item, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Item:
+    if _axis(item, dim) < item.packed.lead:
+        return _turned(lambda turned, last: _normalize(turned, p, last, eps), item, _axis(item, dim))
+    data = torch.nn.functional.normalize(item.packed.data, p, _data_axes(item.packed, dim)[0], eps)
+    return with_data(item.packed, data)
+
+
+@rule_for("topk")
+def _topk(item: Item, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Item, Item]:
+    """Of as many elements as each item has, which are at least `k`: what is behind them is never among those."""
+    whole = item.packed.uniform()
+    if whole is None:
+        if item.dim() != 1:
+            raise Unroll
+        last = -float("inf") if largest else float("inf")
+        whole = _pad_sequence([Item(item.packed.with_lead(1))], batch_first=True, padding_value=last)
+    found = torch.topk(whole, k, _axis(item, dim) + 1, largest, sorted)
+    first, second = (Item(Packed(data, tuple(data.shape[1:]), 0, item.packed.count)) for data in found)
+    return first, second
+
+
 # --- sizes and axes ---------------------------------------------------------------------------------------------------
 
 
@@ -142,7 +187,7 @@ def _listed(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], list | tuple | torch.Size) else sizes
 
 
-@_rule("view", "reshape")
+@rule_for("view", "reshape")
 def _reshape(item: Item, *sizes: Any, shape: Any = None) -> Item:
     if len(sizes) == 1 and isinstance(sizes[0], torch.dtype):
         raise Unroll
@@ -166,19 +211,19 @@ def _left_over(packed: Packed, others: list[Size]) -> Size:
     return product(packed.sizes) // product(others)
 
 
-@_rule("flatten")
+@rule_for("flatten")
 def _flatten(item: Item, start_dim: int = 0, end_dim: int = -1) -> Item:
     first, last, sizes = _axis(item, start_dim), _axis(item, end_dim), item.packed.sizes
     return Item(item.packed.reshaped((*sizes[:first], product(sizes[first : last + 1]), *sizes[last + 1 :])))
 
 
-@_rule("unsqueeze")
+@rule_for("unsqueeze")
 def _unsqueeze(item: Item, dim: int) -> Item:
     axis, sizes = _axis(item, dim, 1), item.packed.sizes
     return Item(item.packed.reshaped((*sizes[:axis], 1, *sizes[axis:])))
 
 
-@_rule("squeeze")
+@rule_for("squeeze")
 def _squeeze(item: Item, dim: int) -> Item:
     axis, sizes = _axis(item, dim), item.packed.sizes
     if is_ragged(sizes[axis]) or sizes[axis] != 1:
@@ -186,12 +231,12 @@ def _squeeze(item: Item, dim: int) -> Item:
     return Item(item.packed.reshaped((*sizes[:axis], *sizes[axis + 1 :])))
 
 
-@_rule("permute")
+@rule_for("permute")
 def _permute(item: Item, *dims: Any) -> Item:
     return Item(item.packed.permuted(tuple(_axis(item, dim) for dim in _listed(dims))))
 
 
-@_rule("transpose")
+@rule_for("transpose")
 def _transpose(item: Item, dim0: int, dim1: int) -> Item:
     axes = list(range(item.dim()))
     a, b = _axis(item, dim0), _axis(item, dim1)
@@ -199,12 +244,12 @@ def _transpose(item: Item, dim0: int, dim1: int) -> Item:
     return Item(item.packed.permuted(tuple(axes)))
 
 
-@_rule("t")
+@rule_for("t")
 def _t(item: Item) -> Item:
     return _transpose(item, 0, 1) if item.dim() == 2 else item
 
 
-@_rule("expand")
+@rule_for("expand")
 def _expand(item: Item, *sizes: Any) -> Item:
     wanted, packed = _listed(sizes), item.packed
     if packed.lead or any(isinstance(x, Item) for x in wanted):
@@ -217,7 +262,7 @@ def _expand(item: Item, *sizes: Any) -> Item:
 # --- lists ------------------------------------------------------------------------------------------------------------
 
 
-@_rule("cat", "concat", "concatenate")
+@rule_for("cat", "concat", "concatenate")
 def _cat(tensors: Any, dim: int = 0) -> Any:
     """Several of each item are joined within it; a list of one, which stands for all items, into a tensor."""
     items = [x for x in tensors if isinstance(x, Item)]
@@ -236,7 +281,7 @@ def _all_joined(item: Item, axis: int) -> torch.Tensor:
     return packed.with_lead(max(packed.lead, 1)).data.reshape(-1, *packed.sizes[1:]).movedim(0, axis)
 
 
-@_rule("stack")
+@rule_for("stack")
 def _stack(tensors: Any, dim: int = 0) -> Any:
     if len(tensors) > 1:
         return _cat([_unsqueeze(x, dim) if isinstance(x, Item) else x.unsqueeze(dim) for x in tensors], dim)
@@ -246,7 +291,7 @@ def _stack(tensors: Any, dim: int = 0) -> Any:
     return data.movedim(0, dim)
 
 
-@_rule("pad_sequence")
+@rule_for("pad_sequence")
 def _pad_sequence(
     tensors: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Any:

@@ -159,6 +159,8 @@ def of_pieces(whole: torch.Tensor, lengths: torch.Tensor, axis: int) -> Item:
 
 
 def _taken(item: Item, key: tuple[Any, ...]) -> Item:
+    if key and all(isinstance(part, Item) and part.dtype != torch.bool for part in key):
+        return Item(_picked(item.packed, [part.packed for part in key]))
     named = sum(1 for part in key if part is not None and part is not Ellipsis)
     packed, axis = item.packed, 0
     for part in key:
@@ -216,6 +218,16 @@ def _chosen(packed: Packed, mask: Packed, axis: int) -> Packed:
     return Packed(rows.data[flags.data], (lengths, *rows.sizes[1:]), 1, rows.count)
 
 
+def _picked(packed: Packed, parts: list[Packed]) -> Packed:
+    """The elements at places along the first axes, a list of places for each axis."""
+    lead, (length, *more) = len(parts), parts[0].sizes
+    if more or packed.lead > lead:
+        raise Unroll
+    require_same(packed.count, *(part.count for part in parts))
+    here, rows = packed.with_lead(lead), [part.with_lead(1) for part in parts]
+    return here.at(places(rows[0].rows())[0], [row.data for row in rows], length)
+
+
 def concerns_items(key: Any) -> bool:
     """Whether an index of a tensor stands for items."""
     parts = key if isinstance(key, tuple) else (key,)
@@ -244,13 +256,30 @@ def taken_from(tensor: torch.Tensor, key: Any) -> Any:
 
 
 def put_into(tensor: torch.Tensor, key: Any, value: Any) -> None:
-    """`tensor[i] = value` for each item: the whole tensor is written."""
-    if not isinstance(key, Each) or not isinstance(value, Item):
+    """`tensor[i] = value` for each item: the whole tensor is written, or a part that all items have (`tensor[i, :2]`).
+    `tensor[i, :length] = value`: the first places of each row."""
+    first, *rest = key if isinstance(key, tuple) else (key,)
+    if not isinstance(first, Each):
         raise Unroll
-    rows = value.packed.uniform()
-    if rows is None:
+    if len(rest) == 1 and _is_start(rest[0]):
+        if isinstance(value, Item) and value.dim() != tensor.dim() - 1:
+            raise Unroll
+        item, place = places(rest[0].stop.packed.data)
+        tensor[item, place] = value.packed.with_lead(1).data if isinstance(value, Item) else value
+        return
+    rows = value.packed.uniform() if isinstance(value, Item) else value
+    if rows is None or concerns_items(tuple(rest)):
         raise Unroll
-    tensor.copy_(rows)
+    if isinstance(value, Item):  # sizes that an item has not are those of one element
+        missing = tensor[(slice(None), *rest)].dim() - rows.dim()
+        if missing < 0:
+            raise Unroll
+        rows = rows.reshape(rows.shape[0], *[1] * missing, *rows.shape[1:])
+    tensor[(slice(None), *rest)] = rows
+
+
+def _is_start(part: Any) -> bool:
+    return isinstance(part, slice) and part.start in (None, 0) and part.step is None and isinstance(part.stop, Item)
 
 
 def _next_pieces(tensor: torch.Tensor, axis: int, part: slice) -> Item:
@@ -273,6 +302,8 @@ def applied(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], function: 
     if name in RULES:
         return RULES[name](*args, **kwargs)
     function = function or getattr(torch.Tensor, name)
+    if name in _CASTS and isinstance(args[0], torch.Tensor):  # to the type of an item
+        return function(*(x.packed.data if isinstance(x, Item) else x for x in args), **kwargs)
     if _is_pointwise(name):
         return _pointwise(function, args, kwargs)
     raise Unroll

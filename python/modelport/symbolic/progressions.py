@@ -1,18 +1,20 @@
-"""`range(n)` and lists made of it, where n is a symbol.
+"""`range(n)`, lists made of it, and `[x] * n`, where n is a symbol.
 
 As long as model code asks for its ends, its length and parts of it, how many numbers there are stays open. Code that
-goes through them pins it."""
+goes through them pins it, unless what it does to one is done to all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from ..base.core import is_recording
 from .items import Each
 from .rolled import note_loop, takes_all_items
+from .unroll import Unroll
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,38 @@ class Progression:
         start = self.start + (ahead + skipped) * self.step
         rest = torch.sym_max((count - skipped + every - 1) // every, 0)
         return Progression(first[::every], start, self.step * every, rest, self.note_use)
+
+
+class Copies(Sequence[Any]):
+    """`[x] * n` in a loop that runs once for all items: each has the same."""
+
+    def __init__(self, value: Any, count: Any):
+        self.value, self.items = value, count
+
+    def __len__(self) -> int:
+        raise Unroll
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, Each):
+            raise Unroll
+        return self.value
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.value
+
+
+def repeated_list(note_use: Callable[..., None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`*` of a list and a symbol, which Python would ask for its number."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def multiply(self: Any, other: Any) -> Any:
+            if type(other) is list and len(other) == 1 and is_recording():
+                if takes_all_items(self):
+                    return Copies(other[0], self)
+                note_loop()
+                note_use("enumerate")
+            return original(self, other)
+
+        return multiply
+
+    return make

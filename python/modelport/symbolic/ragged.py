@@ -112,7 +112,7 @@ class Packed:
     def spread(self, sizes: tuple[Size, ...], lead: int) -> Packed:
         """With these sizes, at least in the first `lead` axes: where there is one element, it is repeated."""
         own = (*[1] * (len(sizes) - len(self.sizes)), *self.sizes)
-        here = self if len(own) == len(self.sizes) else self.reshaped(own)
+        here = self if len(own) == len(self.sizes) and self.lead <= lead else self.reshaped(own)
         alone = [_is_one(size) and not _is_one(wanted) for size, wanted in zip(own, sizes, strict=True)]
         if here.lead <= lead and not any(alone[:lead]):
             return here.with_lead(lead)
@@ -129,6 +129,11 @@ class Packed:
         found = source(_places(rank, item, sizes[:lead]), item)
         index = begins(here.rows())[item] + _rank(found, item, here.sizes)
         return Packed(here.data[index], sizes, lead, self.count)
+
+    def at(self, item: torch.Tensor, found: Places, length: Size) -> Packed:
+        """The rows of items at these places, so many of each item."""
+        index = begins(self.rows())[item] + _rank(found, item, self.sizes)
+        return Packed(self.data[index], (length, *self.sizes[self.lead :]), 1, self.count)
 
 
 def repeated(tensor: torch.Tensor, count: Any) -> Packed:

@@ -18,7 +18,7 @@ from ..base import core
 from ..base.core import concerns_graph, is_recording
 from .items import Each, Item, are_several, concerns_items, of_pieces, of_rows, put_into, taken_from
 from .ragged import Packed
-from .unroll import Unroll
+from .unroll import NoLength, Unroll
 
 _SEGMENTS = "_modelport_segments"  # on a tensor that stands for all pieces: their lengths
 _OF = "_modelport_of"  # on indices of what is set: among how many
@@ -82,11 +82,11 @@ def is_rolling(tensor: Any, axis: int = 0) -> bool:
 class Lengths(Sequence[Any]):
     """What `lengths.tolist()` gives: numbers, as soon as anything but a split asks for them."""
 
-    def __init__(self, tensor: torch.Tensor):
-        self.tensor = tensor
+    def __init__(self, tensor: torch.Tensor, note_use: Callable[..., None]):
+        self.tensor, self.note_use = tensor, note_use
 
     def __len__(self) -> int:
-        raise Unroll
+        raise NoLength
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, Each):
@@ -94,6 +94,7 @@ class Lengths(Sequence[Any]):
         raise Unroll
 
     def __iter__(self) -> Iterator[Any]:
+        self.note_use("sum", "max", "min")
         if not takes_all_items(self.tensor.shape[0]):
             note_loop()
             raise Unroll
@@ -107,7 +108,7 @@ class Pieces(Sequence[torch.Tensor]):
         self.whole, self.lengths, self.axis = whole, lengths, axis % whole.dim()
 
     def __len__(self) -> int:
-        raise Unroll
+        raise NoLength
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, Each):

@@ -1,4 +1,4 @@
-"""`int`, `len`, `range`, `list`, `min`, `max` and `np.zeros` of symbols in model code.
+"""`int`, `len`, `range`, `list`, `sum`, `min`, `max` and `np.zeros` of symbols in model code.
 
 Python and numpy insist on plain numbers there, so a symbol that passes through them is pinned to its value in the
 example. The modules of model code that do this are remembered, and the model is captured again with substitutes among
@@ -21,9 +21,9 @@ import torch
 
 from ..base.core import concerns_graph, is_recording, read_number
 from .items import Each, Item
-from .progressions import Progression
+from .progressions import Copies, Progression
 from .replaced_attributes import ABSENT, Factory, original, replaced
-from .rolled import Rows, is_rolling
+from .rolled import Lengths, Rows, is_rolling
 
 Use = tuple[int, str]  # the globals of a module by their id, and the name of a builtin that it calls on symbols
 Scopes = dict[Use, dict[str, Any]]  # uses with the globals themselves
@@ -33,6 +33,7 @@ class _Here(threading.local):
     """Of this thread: what its capture came across so far, and for which uses substitutes act."""
 
     found: Scopes | None = None
+    items = False  # whether its loops over items run once
     active: frozenset[Use] = frozenset()
 
 
@@ -46,7 +47,7 @@ def noted_uses() -> Iterator[None]:
     if _here.found is not None:
         yield
         return
-    _here.found = {}
+    _here.found, _here.items = {}, False
     try:
         yield
     finally:
@@ -56,6 +57,15 @@ def noted_uses() -> Iterator[None]:
 def uses() -> frozenset[Use]:
     """The uses that this capture came across so far."""
     return frozenset(_here.found or ())
+
+
+def note_items(run_once: bool) -> None:
+    """Of a capture that is kept: at other sizes, loops over items run as in it."""
+    _here.items = run_once
+
+
+def items_run_once() -> bool:
+    return _here.items
 
 
 def forget_uses(unwanted: frozenset[Use]) -> None:
@@ -111,6 +121,8 @@ def _list_of(value: Any) -> Any:
 def _len_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dim() > 0 and is_recording():
         return value.shape[0]
+    if isinstance(value, Item):
+        return value.shape[0]
     return value.length if isinstance(value, Progression) else builtins.len(value)
 
 
@@ -130,9 +142,29 @@ def _range_of(*bounds: Any) -> Any:
 
 
 def _enumerated(values: Any, start: int = 0) -> Iterator[tuple[Any, Any]]:
-    """An item that stands for all has all numbers."""
+    """An item that stands for all has all numbers; several of each, if it is one of what `zip` gives."""
+    of_each = values.items if isinstance(values, Copies) else None
     for number, value in builtins.enumerate(values, start):
-        yield (Each(value.packed.count) if isinstance(value, Item) else number), value
+        parts = value if isinstance(value, tuple) else (value,)
+        count = next((part.packed.count for part in parts if isinstance(part, Item)), of_each)
+        yield (number if count is None else Each(count)), value
+
+
+def _over_items(values: Any, name: str) -> Any:
+    """The sum, the largest or the smallest of numbers that items have, in a list that stands for all of them."""
+    numbers = values.tensor if isinstance(values, Lengths) else values[0].packed.data
+    return read_number(getattr(numbers, name)())
+
+
+def _are_of_items(values: Any) -> bool:
+    if isinstance(values, builtins.list):
+        return len(values) == 1 and isinstance(values[0], Item) and values[0].dim() == 0
+    return isinstance(values, Lengths)
+
+
+def _sum_of(values: Any, *start: Any) -> Any:
+    values = values if isinstance(values, Lengths) else builtins.list(values)
+    return _over_items(values, "sum") if _are_of_items(values) and not start else builtins.sum(values, *start)
 
 
 def _chosen(name: str) -> Callable[..., Any]:
@@ -140,6 +172,9 @@ def _chosen(name: str) -> Callable[..., Any]:
     plain, symbolic = getattr(builtins, name), getattr(torch, f"sym_{name}")
 
     def choose(*values: Any, **options: Any) -> Any:
+        if len(values) == 1 and not options:
+            among = values[0] if isinstance(values[0], Lengths) else builtins.list(values[0])
+            return _over_items(among, name) if _are_of_items(among) else plain(among)
         numbers = all(isinstance(value, int | torch.SymInt) for value in values)
         if options or len(values) < 2 or not numbers or not any(isinstance(v, torch.SymInt) for v in values):
             return plain(*values, **options)
@@ -241,6 +276,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": _len_of,
     "range": _range_of,
     "enumerate": _enumerated,
+    "sum": _sum_of,
     "min": _chosen("min"),
     "max": _chosen("max"),
 }

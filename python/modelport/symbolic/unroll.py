@@ -3,3 +3,7 @@
 
 class Unroll(Exception):
     """A loop that has to be unrolled."""
+
+
+class NoLength(Unroll, TypeError):
+    """Of what is asked for its length: `tuple(x)` asks, too, and goes on without it where the error is of this type."""
