@@ -10,9 +10,11 @@ if(MODELPORT_SANITIZE)
   target_link_libraries(modelport_fmt INTERFACE fmt::fmt)
 else()
   get_target_property(fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
-  try_compile(MODELPORT_FMT_COMPILED "${PROJECT_BINARY_DIR}/fmt_probe"
-    SOURCES "${PROJECT_SOURCE_DIR}/cmake/fmt_probe.cc" "${PROJECT_SOURCE_DIR}/cmake/fmt.cc"
-    CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${fmt_include}" CXX_STANDARD 20)
+  if(NOT DEFINED MODELPORT_FMT_COMPILED)  # it takes seconds, and would be tried again whenever a file changes
+    try_compile(MODELPORT_FMT_COMPILED "${PROJECT_BINARY_DIR}/fmt_probe"
+      SOURCES "${PROJECT_SOURCE_DIR}/cmake/fmt_probe.cc" "${PROJECT_SOURCE_DIR}/cmake/fmt.cc"
+      CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${fmt_include}" CXX_STANDARD 20)
+  endif()
   if(MODELPORT_FMT_COMPILED)
     add_library(modelport_fmt_compiled STATIC "${PROJECT_SOURCE_DIR}/cmake/fmt.cc")
     target_include_directories(modelport_fmt_compiled SYSTEM PUBLIC ${fmt_include})

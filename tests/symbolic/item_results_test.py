@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import modelport
+from modelport import ExportError
 from modelport.base.item_lists import as_in_graph, items_of
 
 Result = dict[str, Any]
@@ -64,7 +65,9 @@ def test_a_run_gives_the_list_of_the_model_for_any_number_of_items(loop: Callabl
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
 def test_an_onnx_file_gives_all_items_in_one_tensor(loop: Callable[..., Result], tmp_path: Path) -> None:
     model = Model(loop).eval()
-    program = modelport.OnnxExporter().export(model, call(CALLS[0]), modelport.OnnxConfig(dynamic=True))
+    program = modelport.OnnxExporter().export(
+        model, call(CALLS[0]), modelport.OnnxConfig(dynamic=True, join_lists=True)
+    )
     loaded = modelport.load(program.save(tmp_path / "model.onnx"))
     for lengths in CALLS:
         found = loaded(**call(lengths))
@@ -78,7 +81,7 @@ def test_a_pt2_file_gives_all_items_in_one_tensor(loop: Callable[..., Result], t
     model = Model(loop).eval()
     path = (
         modelport.DynamoExporter()
-        .export(model, call(CALLS[0]), modelport.DynamoConfig(dynamic=True))
+        .export(model, call(CALLS[0]), modelport.DynamoConfig(dynamic=True, join_lists=True))
         .save(tmp_path / "model.pt2")
     )
     module = torch.export.load(path).module()
@@ -86,6 +89,18 @@ def test_a_pt2_file_gives_all_items_in_one_tensor(loop: Callable[..., Result], t
         found = module(**call(lengths))["features"]
         rows, sizes = (found, None) if isinstance(found, torch.Tensor) else (found["rows"], found["sizes"])
         torch.testing.assert_close(items_of(rows, sizes), list(model(**call(lengths))["features"]))
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+def test_files_have_an_output_for_each_item_of_the_example_unless_asked(loop: Callable[..., Result]) -> None:
+    model = Model(loop).eval()
+    program = modelport.DynamoExporter().export(model, call(CALLS[0]), modelport.DynamoConfig(dynamic=True))
+    want = model(**call(CALLS[0]))
+    got = program.module()(**call(CALLS[0]))
+    assert type(got["features"]) is type(want["features"])
+    torch.testing.assert_close(got, want)
+    with pytest.raises(ExportError, match="the program takes 3"):
+        program.captured.run(**call(CALLS[1]))
 
 
 def test_a_list_of_one_tensor_is_no_list_of_items() -> None:

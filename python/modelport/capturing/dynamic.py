@@ -49,6 +49,7 @@ class Axes:
     def __init__(self) -> None:
         self.symbols: dict[str, Symbol] = {}
         self._of: dict[str, dict[int, str]] = {}
+        self.join_lists = True  # lists in results may have any number of tensors, and the graph gives them in one
 
     def of(self, name: str, tensor: torch.Tensor) -> list[int | str]:
         chosen = self._of.get(name, {})
@@ -87,8 +88,9 @@ class Axes:
             )
 
 
-def axes_for(flat: Flat, *, dynamic: bool, dynamic_shapes: Any) -> Axes:
+def axes_for(flat: Flat, *, dynamic: bool, dynamic_shapes: Any, join_lists: bool = True) -> Axes:
     axes = Axes()
+    axes.join_lists = join_lists
     if dynamic_shapes is not None:
         _explicit(axes, flat, dynamic_shapes)
     elif dynamic:

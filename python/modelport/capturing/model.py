@@ -31,6 +31,7 @@ def capture_model(
     dynamic_shapes: Any = None,
     test_guards: bool = True,
     grow_batch: bool = True,
+    join_lists: bool = True,
 ) -> Captured:
     """`modelport.capture` of a model, or any callable on tensors, with the weights that it has."""
     kwargs = as_keywords(model, inputs)
@@ -39,10 +40,12 @@ def capture_model(
     two_rows = with_two_rows(flat) if dynamic and dynamic_shapes is None and grow_batch else None
     if two_rows is not None:
         with suppress(Exception):  # not every model takes two: then it is captured as the caller has it
-            captured = _captured_as(model, two_rows, axes_for(two_rows, dynamic=True, dynamic_shapes=None), test_guards)
+            axes = axes_for(two_rows, dynamic=True, dynamic_shapes=None, join_lists=join_lists)
+            captured = _captured_as(model, two_rows, axes, test_guards)
             if serves_one_row(captured.program, flat):
                 return captured
-    return _captured_as(model, flat, axes_for(flat, dynamic=dynamic, dynamic_shapes=dynamic_shapes), test_guards)
+    axes = axes_for(flat, dynamic=dynamic, dynamic_shapes=dynamic_shapes, join_lists=join_lists)
+    return _captured_as(model, flat, axes, test_guards)
 
 
 def _captured_as(model: Any, flat: Flat, axes: Axes, test_guards: bool) -> Captured:

@@ -70,7 +70,7 @@ def _recorded(model: Any, flat: Flat, axes: Axes, session: Any, exporting: bool)
             forget_sizes(state.modules)
             session.start()
             try:
-                yield flatten(collected(_call(session, model, unflatten(leaves, flat.spec)))), leaves
+                yield flatten(collected(_call(session, model, unflatten(leaves, flat.spec)), axes.join_lists)), leaves
             finally:
                 session.stop()
     finally:

@@ -200,6 +200,11 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="tests of the inputs in the file itself: any runtime then fails outside the limits of the export",
     )
+    what.add_argument(
+        "--join-lists",
+        action="store_true",
+        help="a list with a tensor for each image as one output with all, for any number of images",
+    )
     how = command.add_argument_group("how it is written")
     how.add_argument("--opset", type=int, help="version of ONNX's operators (default 23)")
     how.add_argument(

@@ -140,6 +140,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         shard_bytes=args.shard_size,
         num_logits_to_keep=args.num_logits_to_keep,
         limits_in_graph=args.limits_in_graph,
+        join_lists=args.join_lists,
         operators=args.operators or ("onnxruntime" if args.client == "genai" else "standard"),
     )
 

@@ -65,7 +65,9 @@ class DynamoConfig(ExportConfigMixin):
 
     `dynamic` makes every axis longer than 1 symbolic, and a batch of one (not for ExecuTorch); `dynamic_shapes` says it
     axis by axis and goes first. `strict` and `prefer_deferred_runtime_asserts_over_guards` steer torch's tracer, which
-    is not used here: they are accepted and make no difference. `quantizer` is for ONNX.
+    is not used here: they are accepted and make no difference. `quantizer` is for ONNX. `join_lists` is for results
+    that are lists with a tensor for each item, such as an image: the program gives the tensors of all items in one, for
+    any number of them; without it, it gives each by itself, for as many as the example has.
     """
 
     export_format: ExportFormat = ExportFormat.DYNAMO
@@ -74,6 +76,7 @@ class DynamoConfig(ExportConfigMixin):
     dynamic_shapes: Any = None
     prefer_deferred_runtime_asserts_over_guards: bool = False
     quantizer: Any = None
+    join_lists: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.export_format, str):

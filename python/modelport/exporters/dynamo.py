@@ -44,7 +44,8 @@ class DynamoExporter(HfExporter):
         # torch wants a program to be called as it was exported: with the flags that were given, as constants.
         given = {name: flags.get(name, inputs.get(name)) for name in sample_inputs}
         with apply_patches("dynamo"), config_flags(model, flags):
-            captured = capture(model, given, dynamic=config.dynamic, dynamic_shapes=config.dynamic_shapes)
+            options = {"dynamic_shapes": config.dynamic_shapes, "join_lists": config.join_lists}
+            captured = capture(model, given, dynamic=config.dynamic, **options)
         return ExportedProgram(captured)
 
 

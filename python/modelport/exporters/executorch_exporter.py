@@ -45,6 +45,7 @@ class ExecutorchExporter(HfExporter):
             "dynamic": config.dynamic,
             "dynamic_shapes": config.dynamic_shapes,
             "grow_batch": False,
+            "join_lists": config.join_lists,
             "dtype": dtype,
         }
         if isinstance(model, str | os.PathLike):

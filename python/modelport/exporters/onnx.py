@@ -56,7 +56,12 @@ class OnnxExporter(HfExporter):
         config = OnnxConfig.given(config)
         opset = checked_opset(config.opset_version)
         dtype = float_dtype(config.dtype)
-        options = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "dtype": dtype}
+        options = {
+            "dynamic": config.dynamic,
+            "dynamic_shapes": config.dynamic_shapes,
+            "join_lists": config.join_lists,
+            "dtype": dtype,
+        }
         if isinstance(model, str | os.PathLike):
             inputs = sample_inputs if dtype is None else in_dtype(sample_inputs, dtype)
             folder, around = checkpoint_folder(model, headers=True), functools.partial(linear_attention_of, config)
@@ -116,7 +121,7 @@ class PartExport:
         flags = {"use_cache": True} if part.gives_logits else {}
         with apply_patches("onnx"), config_flags(part.module, flags), linear_attention_of(config, part.module):
             shapes = {"dynamic_shapes": part.dynamic_shapes, "test_guards": part.trials is None}
-            captured = capture(part.module, inputs, dynamic=True, **shapes)
+            captured = capture(part.module, inputs, dynamic=True, join_lists=config.join_lists, **shapes)
             if part.trials is not None:
                 part.trials(captured, inputs)
         if self.weights is not None:

@@ -66,7 +66,8 @@ class OpenVINOExporter(HfExporter):
 
 def onnx_config(config: OpenVINOConfig) -> OnnxConfig:
     """How the ONNX model on the way is made."""
-    return OnnxConfig(dynamic=config.dynamic, dynamic_shapes=config.dynamic_shapes, dtype=config.dtype)
+    settings = {"dynamic": config.dynamic, "dynamic_shapes": config.dynamic_shapes, "join_lists": config.join_lists}
+    return OnnxConfig(dtype=config.dtype, **settings)
 
 
 class OpenVINOProgram:

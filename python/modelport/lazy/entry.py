@@ -23,6 +23,7 @@ def capture(
     dynamic_shapes: Any = None,
     test_guards: bool = True,
     grow_batch: bool = True,
+    join_lists: bool = True,
     model_class: Any = None,
     dtype: torch.dtype | None = None,
     revision: str | None = None,
@@ -34,7 +35,8 @@ def capture(
     with a second row beside it where the model takes two (`grow_batch=False` leaves it as it is); `dynamic_shapes` says
     it axis by axis, in the forms that `torch.export` takes, with plain strings as names too. With `test_guards`, a
     condition that the model asked of a size is tried out at a size on its other side and dropped where it makes no
-    difference.
+    difference. Where the model gives a list with a tensor for each item and the number of items is open, the graph
+    gives the tensors of all in one, and `captured.run` the model's list; `join_lists=False` pins how many there are.
 
     A path names a checkpoint folder: the model is captured without reading its weights. `model_class` (a class or its
     name in transformers) is for a folder whose config.json names none, or another than the one wanted. A name of the
@@ -49,6 +51,7 @@ def capture(
         "dynamic_shapes": dynamic_shapes,
         "test_guards": test_guards,
         "grow_batch": grow_batch,
+        "join_lists": join_lists,
     }
     if isinstance(model, str | os.PathLike):
         folder = checkpoint_folder(model, revision=revision, headers=True)

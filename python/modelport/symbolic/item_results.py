@@ -11,11 +11,17 @@ from ..base.item_lists import ItemList
 from .items import Item, of_pieces, of_rows
 from .ragged import Packed, is_ragged
 from .rolled import Pieces, Rows, was_used
+from .unroll import Unroll
 
 
-def collected(result: Any) -> Any:
-    """The result with an `ItemList` for each list that a loop over items filled, or that a split made."""
-    return pytree.tree_map(_as_list, result, is_leaf=_is_list_of_items) if was_used() else result
+def collected(result: Any, may_join: bool) -> Any:
+    """The result with an `ItemList` for each list that a loop over items filled, or that a split made. Where these are
+    not to be in one tensor, their number is pinned."""
+    if not was_used():
+        return result
+    if not may_join and any(map(_is_list_of_items, pytree.tree_leaves(result, is_leaf=_is_list_of_items))):
+        raise Unroll
+    return pytree.tree_map(_as_list, result, is_leaf=_is_list_of_items)
 
 
 def _is_list_of_items(value: Any) -> bool:
