@@ -44,6 +44,7 @@ KNOWN = (
         "models.qwen3_omni_moe.modeling_qwen3_omni_moe.Qwen3OmniMoePreTrainedModelForConditionalGeneration.get_rope_index",
         "rope_index_by_tokens",
     ),
+    ("models.hunyuan_vl.modeling_hunyuan_vl.HunYuanVLModel.get_rope_index", "rope_index_of_images"),
     ("models.siglip2.modeling_siglip2.Siglip2VisionEmbeddings.resize_positional_embeddings", "resized_positions"),
     ("models.video_llama_3.modeling_video_llama_3.VideoLlama3VisionModel.pixel_unshuffle", "unshuffled"),
     ("models.recurrent_gemma.modeling_recurrent_gemma.RecurrentGemmaRglru._rnn_scan", "linear_scan"),

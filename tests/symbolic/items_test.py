@@ -23,7 +23,7 @@ def draw(*sizes: int) -> torch.Tensor:
 
 LENGTHS = (torch.tensor([2, 5, 3]), torch.tensor([1, 7, 4, 6]))
 GRIDS = (torch.tensor([[2, 4], [4, 2], [2, 2]]), torch.tensor([[4, 4], [2, 6], [2, 2], [6, 2]]))
-WEIGHT = draw(4, 6)
+WEIGHT, TABLE, FILTERS = draw(4, 6), draw(1, 3, 4, 4), draw(5, 3, 2, 2)
 
 
 def stacked(x: torch.Tensor) -> torch.Tensor:
@@ -153,6 +153,34 @@ def best_of(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     return out
 
 
+def merged_by_filters(patches: torch.Tensor, grids: torch.Tensor) -> torch.Tensor:
+    """A table of positions in the size of each image, added to its patches, and every four joined by a filter."""
+    positions, out = [], []
+    for height, width in grids:
+        resized = torch.nn.functional.interpolate(TABLE, size=(height, width), mode="bilinear")
+        positions.append(resized.permute(0, 2, 3, 1).reshape(-1, 3).repeat(1, 1))
+    patches = patches + torch.cat(positions)
+    pieces = torch.split(patches, grids.prod(-1).tolist())
+    for (height, width), piece in zip(grids.tolist(), pieces, strict=False):
+        picture = torch.nn.functional.conv2d(piece.t().reshape(1, 3, height, width), FILTERS, stride=2)
+        end = torch.ones(1, 5, 1, 1).expand(1, 5, picture.shape[2], 1)
+        out.append(torch.cat([picture, end], dim=-1).flatten(2).transpose(1, 2)[0])
+    return torch.cat(out)
+
+
+def attended(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """Attention within each piece, as models write it out."""
+    heads = x[None, :, None, :].transpose(1, 2)
+    out = []
+    for q, k, v in zip(
+        *(torch.split(part, lengths.tolist(), dim=2) for part in (heads, heads * 2, -heads)), strict=False
+    ):
+        weights = torch.nn.functional.softmax(torch.matmul(q, k.transpose(2, 3)) * 0.5, dim=-1, dtype=torch.float32)
+        weights = torch.nn.functional.dropout(weights.to(q.dtype), p=0.0, training=False)
+        out.append(torch.matmul(weights, v).transpose(1, 2).contiguous())
+    return torch.cat(out, dim=1)
+
+
 def patches_of(grids: torch.Tensor) -> torch.Tensor:
     return draw(int(grids.prod(-1).sum()), 3)
 
@@ -165,8 +193,9 @@ LOOPS: dict[Callable[..., Any], tuple[Example, ...]] = {
     split_and_padded: tuple((draw(int(lengths.sum()), 2), lengths) for lengths in LENGTHS),
     with_a_list_of_defaults: SAME,
     points: ((draw(3, 2, 8, 8),), (draw(4, 2, 8, 8),), (draw(2, 2, 8, 8),)),
+    attended: tuple((draw(int(lengths.sum()), 2), lengths) for lengths in LENGTHS),
     in_pieces: tuple((draw(int(lengths.sum()), 2), lengths) for lengths in LENGTHS),
-    merged: tuple((patches_of(grids), grids) for grids in GRIDS),
+    **dict.fromkeys((merged, merged_by_filters), tuple((patches_of(grids), grids) for grids in GRIDS)),
     with_ends_of_lines: tuple((draw(len(grids), 6, 6), grids) for grids in GRIDS),
     coordinates: tuple((grids,) for grids in GRIDS),
 }

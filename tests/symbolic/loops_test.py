@@ -272,6 +272,28 @@ def test_positions_of_text_images_and_videos_are_those_of_transformers(family: s
         assert torch.equal(g, w)
 
 
+def test_positions_in_lines_of_images_are_those_of_transformers() -> None:
+    from types import SimpleNamespace
+
+    from transformers.models.hunyuan_vl.modeling_hunyuan_vl import HunYuanVLModel
+
+    text = SimpleNamespace(rope_parameters={"mrope_section": [2, 2, 2, 2]})
+    model = SimpleNamespace(
+        config=SimpleNamespace(vision_config=SimpleNamespace(spatial_merge_size=2), text_config=text),
+        get_vision_position_ids=lambda *args, **kwargs: HunYuanVLModel.get_vision_position_ids(None, *args, **kwargs),
+    )
+    bare, marked = [1] * 2 * 4, [1] * (3 * 3 + 2)  # grids of 2 x 3 and of 3 x 2, with an end for each line
+    first, second = [0, 0, *bare, 0, *marked, 0], [0, *marked, 0, 0]
+    padding = [0] * (len(first) - len(second))
+    kinds = torch.tensor([first, padding + second])
+    mask = torch.tensor([[1] * len(first), [0] * len(padding) + [1] * len(second)])
+    grids = torch.tensor([[1, 4, 6], [1, 6, 4], [1, 6, 4]])
+    want = HunYuanVLModel.get_rope_index(model, kinds, kinds, grids, mask)
+    got = vision_positions.rope_index_of_images(HunYuanVLModel.get_rope_index)(model, kinds, kinds, grids, mask)
+    for g, w in zip(got, want, strict=True):
+        assert torch.equal(g, w)
+
+
 OMNI = [  # with the frames of a sound that has two tokens
     ("qwen2_5_omni", "Qwen2_5OmniPreTrainedModelForConditionalGeneration", 8),
     ("qwen3_omni_moe", "Qwen3OmniMoePreTrainedModelForConditionalGeneration", 16),

@@ -32,6 +32,7 @@ from .vision_positions import (
     resized_positions,
     rope_index,
     rope_index_by_tokens,
+    rope_index_of_images,
     vision_position_ids,
     window_index,
 )
@@ -113,6 +114,12 @@ KINDS = (
         "it goes from sample to sample and from image to image in Python",
         "tests/symbolic/loops_test.py::test_positions_beside_sounds_are_those_of_transformers",
         where_values_agree(rope_index_by_tokens),
+    ),
+    Kind(
+        "self, input_ids, mm_token_type_ids, image_grid_thw, attention_mask, ...",
+        "it goes from sample to sample and from image to image in Python",
+        "tests/symbolic/loops_test.py::test_positions_in_lines_of_images_are_those_of_transformers",
+        where_values_agree(rope_index_of_images),
     ),
     Kind(
         "positional_embeddings, spatial_shapes, max_length",

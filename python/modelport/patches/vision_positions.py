@@ -135,6 +135,46 @@ def rope_index_by_tokens(original: Callable[..., Any]) -> Callable[..., Any]:
     return get_rope_index
 
 
+def rope_index_of_images(_original: Callable[..., Any]) -> Callable[..., Any]:
+    """For `get_rope_index` where text and images count on alike, and tokens of an image have its columns, with one more
+    for the end of each row, its rows, and its number in the last three axes."""
+
+    def get_rope_index(
+        self: Any,
+        input_ids: torch.Tensor,
+        mm_token_type_ids: torch.Tensor,
+        image_grid_thw: torch.Tensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        **_kwargs: Any,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        axes = len(self.config.text_config.rope_parameters["mrope_section"])
+        valid = (torch.ones_like(input_ids) if attention_mask is None else attention_mask).bool()
+        sample, column = valid.nonzero(as_tuple=True)
+        positions = (valid.cumsum(1) - 1)[sample, column].expand(axes, -1)
+        if image_grid_thw is not None:
+            own = _places_in_images(self, sample, mm_token_type_ids[sample, column], image_grid_thw)
+            positions = torch.cat([positions[: axes - 3], torch.where(own[0] >= 0, own, positions[axes - 3 :])])
+        rows = torch.zeros((axes, *valid.shape), dtype=input_ids.dtype, device=valid.device)
+        return _in_rows(positions.to(input_ids.dtype), valid, rows)
+
+    return get_rope_index
+
+
+def _places_in_images(model: Any, sample: torch.Tensor, kind: torch.Tensor, grids: torch.Tensor) -> torch.Tensor:
+    """Column, row and image of each token, -1 for one that is in none: between marks, which images may have."""
+    starts = _starts(sample, kind)
+    group = starts.cumsum(0) - 1
+    begins_at = starts.nonzero()[:, 0]
+    length = torch.zeros_like(begins_at).index_add(0, group, torch.ones_like(group))[group]
+    image = ((starts & (kind == 1)).cumsum(0) - 1).clamp(min=0)
+    height, width = (grids[:, 1:] // model.config.vision_config.spatial_merge_size)[image].unbind(-1)
+    width = width + 1
+    rank = torch.arange(sample.shape[0], device=sample.device) - begins_at[group]
+    rank = torch.where(length == height * width + 2, rank - 1, rank)
+    inside = (kind == 1) & (rank >= 0) & (rank < height * width)
+    return torch.where(inside, torch.stack([rank % width, rank // width, image]), -1)
+
+
 def _in_rows(positions: torch.Tensor, valid: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The positions of tokens that count in the rows of a batch, and how far each goes beyond its number of tokens."""
     sample, column = valid.nonzero(as_tuple=True)

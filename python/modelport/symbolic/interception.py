@@ -25,7 +25,7 @@ from ..base.core import (
     sym_trunc,
 )
 from . import item_picture_rules  # noqa: F401 - its rules
-from .item_rules import counted, made
+from .item_rules import counted, made, widened
 from .items import Item, of_rows
 from .progressions import repeated_list
 from .replaced_attributes import Replacements
@@ -214,6 +214,15 @@ def _plain_causal(original: Callable[..., Any]) -> Callable[..., Any]:
     return scaled_dot_product_attention
 
 
+def _plain_condition(original: Callable[..., Any]) -> Callable[..., Any]:
+    """torch takes no condition but a bool; one on items holds for all of them or for none."""
+
+    def check(condition: Any, *args: Any) -> None:
+        original(bool(condition) if isinstance(condition, Item) else condition, *args)
+
+    return check
+
+
 def _open_one_hot(original: Callable[..., Any]) -> Callable[..., Any]:
     """The number of classes is a plain number in torch's schema: a symbol would be pinned."""
 
@@ -318,6 +327,8 @@ _REPLACEMENTS = Replacements(
         (torch.Tensor, "__array__", _reads_data),
         (torch.Tensor, "is_contiguous", noted_strides),
         (torch.Tensor, "stride", noted_strides),
+        (torch.Tensor, "expand", widened),
+        (torch, "_check", _plain_condition),
         (torch.Tensor, "__repr__", _shows_data),
         (torch.Tensor, "__format__", _shows_data),
         (torch._C._SymNode, "maybe_as_int", _plain_value),

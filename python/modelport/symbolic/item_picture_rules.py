@@ -39,6 +39,74 @@ def _in_one_batch(name: str, axes: int) -> Rule:
 RULES.update({name: _in_one_batch(name, axes) for name, axes in _OF_SPACE.items()})
 
 
+@rule_for("conv2d")
+def _conv2d(
+    item: Item,
+    weight: torch.Tensor,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Item:
+    """Of pictures of any size, where the filter goes through them patch by patch: a product with each patch."""
+    if not any(map(is_ragged, item.packed.sizes)):
+        return _in_one_batch("conv2d", 2)(item, weight, bias, stride, padding, dilation, groups)
+    side = weight.shape[2:]
+    by_patches = _pair(stride) == tuple(side) and _pair(padding) == (0, 0) and _pair(dilation) == (1, 1)
+    if not by_patches or groups != 1 or item.dim() != 4:
+        raise Unroll
+    batch, channels, height, width = item.packed.sizes
+    down, across = side
+    cut = item.packed.reshaped((batch, channels, height // down, down, width // across, across))
+    patches = cut.permuted((0, 2, 4, 1, 3, 5))
+    rows = patches.reshaped((*patches.sizes[:3], channels * down * across))
+    data = torch.nn.functional.linear(rows.data, weight.flatten(1), bias)
+    found = Packed(data, (*rows.sizes[:3], weight.shape[0]), rows.lead, rows.count)
+    return Item(found.permuted((0, 3, 1, 2)))
+
+
+def _pair(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value, value)
+
+
+@rule_for("interpolate")
+def _interpolate(
+    picture: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: Any = None,
+    antialias: bool = False,
+) -> Item:
+    """One picture, such as a table of positions, in the size of each item."""
+    plain = isinstance(picture, torch.Tensor) and picture.dim() == 4 and mode == "bilinear"
+    if not plain or align_corners or antialias or picture.shape[0] != 1 or not all(isinstance(x, Item) for x in size):
+        raise Unroll
+    sides = [side.packed.data for side in size]
+    item, rank = places(sides[0] * sides[1])
+    width = sides[1][item]
+    found = _resized(picture[0].permute(1, 2, 0), [rank // width, rank % width], [side[item] for side in sides])
+    channels = picture.shape[1]
+    whole = Packed(found, (*sides, channels), 2, size[0].packed.count).permuted((2, 0, 1))
+    return Item(whole.reshaped((1, channels, *sides)))
+
+
+def _resized(table: torch.Tensor, at: list[torch.Tensor], sides: list[torch.Tensor]) -> torch.Tensor:
+    """`[height, width, channels]` at places of a picture with other sides, between its own: as torch does it."""
+    first, part = [], []
+    for place, side, own in zip(at, sides, table.shape, strict=False):
+        source = ((place + 0.5) * (own / side.to(torch.float32)) - 0.5).clamp(min=0)
+        first.append(source.floor().long().clamp(max=own - 1))
+        part.append((source - first[-1]).clamp(max=1)[:, None].to(table.dtype))
+    (top, left), (down, across) = first, part
+    below, right = (top + 1).clamp(max=table.shape[0] - 1), (left + 1).clamp(max=table.shape[1] - 1)
+    upper = table[top, left] * (1 - across) + table[top, right] * across
+    lower = table[below, left] * (1 - across) + table[below, right] * across
+    return upper * (1 - down) + lower * down
+
+
 @rule_for("nonzero")
 def _nonzero(item: Item, *, as_tuple: bool = False) -> Any:
     whole = item.packed.uniform()

@@ -9,7 +9,7 @@ import torch
 
 from ..base.core import read_number
 from .items import RULES, Item, Rule
-from .ragged import Packed, Size, is_ragged, joined_within, lead_of, places, product, repeated
+from .ragged import Packed, Places, Size, is_ragged, joined_within, lead_of, places, product, repeated
 from .unroll import Unroll
 
 
@@ -123,8 +123,7 @@ def _turned(rule: Rule, item: Item, axis: int, *args: Any, **kwargs: Any) -> Ite
     if is_ragged(item.packed.sizes[axis]):
         raise Unroll
     order = [other for other in range(item.dim()) if other != axis]
-    turned = _permute(item, *order, axis).packed
-    result: Item = rule(Item(turned.reshaped(turned.sizes)), -1, *args, **kwargs)
+    result: Item = rule(_permute(item, *order, axis), -1, *args, **kwargs)
     if result.dim() < item.dim():
         return result
     return _permute(result, *sorted(range(item.dim()), key=[*order, axis].__getitem__))
@@ -174,7 +173,7 @@ def _topk(item: Item, k: int, dim: int = -1, largest: bool = True, sorted: bool 
         if item.dim() != 1:
             raise Unroll
         last = -float("inf") if largest else float("inf")
-        whole = _pad_sequence([Item(item.packed.with_lead(1))], batch_first=True, padding_value=last)
+        whole = _pad_sequence([item], batch_first=True, padding_value=last)
     found = torch.topk(whole, k, _axis(item, dim) + 1, largest, sorted)
     first, second = (Item(Packed(data, tuple(data.shape[1:]), 0, item.packed.count)) for data in found)
     return first, second
@@ -257,6 +256,44 @@ def _expand(item: Item, *sizes: Any) -> Item:
     missing = len(wanted) - item.dim()
     data = packed.data.reshape(packed.count, *[1] * missing, *packed.sizes).expand(packed.count, *wanted)
     return Item(Packed(data, tuple(data.shape[1:]), 0, packed.count))
+
+
+def widened(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`expand` of a tensor that all items share, to sizes of each."""
+
+    def expand(self: torch.Tensor, *sizes: Any, **options: Any) -> Any:
+        wanted = _listed(sizes)
+        count = next((size.packed.count for size in wanted if isinstance(size, Item)), None)
+        if count is None:
+            return original(self, *sizes, **options)
+        if self.dim() != len(wanted):
+            raise Unroll
+        full = tuple(
+            size if is_ragged(size) or size != -1 else own
+            for size, own in zip(map(_size, wanted), self.shape, strict=True)
+        )
+        return Item(repeated(self, count).spread(full, lead_of(full)))
+
+    return expand
+
+
+def _size(size: Any) -> Size:
+    return size.packed.data if isinstance(size, Item) else size
+
+
+@rule_for("repeat")
+def _repeat(item: Item, *times: Any) -> Item:
+    """Along the first axis, each item as often as it says."""
+    first, *rest = map(_size, _listed(times))
+    if any(is_ragged(x) or x != 1 for x in rest) or len(rest) + 1 != item.dim():
+        raise Unroll
+    length = item.packed.sizes[0]
+    sizes = (length * first, *item.packed.sizes[1:])
+
+    def source(found: Places, of_item: torch.Tensor) -> Places:
+        return [found[0] % (length[of_item] if is_ragged(length) else length), *found[1:]]
+
+    return Item(item.packed.gathered(sizes, max(item.packed.lead, 1), source))
 
 
 # --- lists ------------------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Item:
     """A tensor of each item."""
 
     def __init__(self, packed: Packed):
-        self.packed = packed
+        self.packed = packed.tight()
 
     # --- what it says of itself ---
 

@@ -63,6 +63,10 @@ class Packed:
     def __post_init__(self) -> None:
         require_same(self.count, *(size.shape[0] for size in self.sizes if is_ragged(size)))
 
+    def tight(self) -> Packed:
+        """With no more axes in its rows than have to be."""
+        return self if self.lead == lead_of(self.sizes) else self.reshaped(self.sizes)
+
     def rows(self) -> torch.Tensor:
         """How many rows each item has."""
         rows = product(self.sizes[: self.lead])
@@ -112,7 +116,7 @@ class Packed:
     def spread(self, sizes: tuple[Size, ...], lead: int) -> Packed:
         """With these sizes, at least in the first `lead` axes: where there is one element, it is repeated."""
         own = (*[1] * (len(sizes) - len(self.sizes)), *self.sizes)
-        here = self if len(own) == len(self.sizes) and self.lead <= lead else self.reshaped(own)
+        here = self if len(own) == len(self.sizes) else self.reshaped(own)
         alone = [_is_one(size) and not _is_one(wanted) for size, wanted in zip(own, sizes, strict=True)]
         if here.lead <= lead and not any(alone[:lead]):
             return here.with_lead(lead)

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..base import core
 from ..base.core import concerns_graph, is_recording
-from .items import Each, Item, are_several, concerns_items, of_pieces, of_rows, put_into, taken_from
+from .items import RULES, Each, Item, are_several, concerns_items, of_pieces, of_rows, put_into, taken_from
 from .ragged import Packed
 from .unroll import NoLength, Unroll
 
@@ -227,6 +227,9 @@ class Piece(Item):
         axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
         return Piece(self.whole.transpose(dim0, dim1), self.lengths, axes.index(self.axis))
 
+    def is_matrix(self) -> bool:
+        return self.whole.dim() > 2 and self.axis >= self.whole.dim() - 2
+
     def contiguous(self) -> Piece:
         return Piece(self.whole.contiguous(), self.lengths, self.axis)
 
@@ -236,7 +239,61 @@ class Piece(Item):
             axis = args[1] if len(args) > 1 else (kwargs or {}).get("dim", 0)
             if axis % args[0][0].whole.dim() == args[0][0].axis:
                 return args[0][0].whole
+        if function.__name__ == "matmul" and all(isinstance(x, Piece) and x.is_matrix() for x in args):
+            return Scores.between(*args)
         return super().__torch_function__(function, types, args, kwargs)
+
+
+class Scores:
+    """Products of the queries and keys of each piece with each other, and what attention makes of them, in the matrix
+    of all pieces: what is between two of them counts for nothing."""
+
+    def __init__(self, whole: torch.Tensor, lengths: torch.Tensor):
+        self.whole, self.lengths = whole, lengths
+
+    @classmethod
+    def between(cls, queries: Piece, keys: Piece) -> Scores:
+        rows = queries.whole.dim() - 2
+        if queries.axis != rows or keys.axis != rows + 1 or queries.lengths is not keys.lengths:
+            raise Unroll
+        products = queries.whole @ keys.whole
+        return cls(products.masked_fill(~_within(keys.lengths, products.shape[-1]), -torch.inf), keys.lengths)
+
+    dtype = property(lambda self: self.whole.dtype)
+
+    def __mul__(self, scale: Any) -> Scores:
+        if not isinstance(scale, float | int) or scale <= 0:
+            raise Unroll
+        return Scores(self.whole * scale, self.lengths)
+
+    def __truediv__(self, scale: Any) -> Scores:
+        return self * (1 / scale)
+
+    def to(self, dtype: torch.dtype) -> Scores:
+        return Scores(self.whole.to(dtype), self.lengths)
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unroll
+
+    @classmethod
+    def __torch_function__(cls, function: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given, (scores, *rest) = kwargs or {}, args
+        if function.__name__ == "softmax" and isinstance(scores, Scores) and (given.get("dim") or rest[0]) == -1:
+            return cls(scores.whole.softmax(-1, given.get("dtype")), scores.lengths)
+        if function.__name__ == "dropout" and isinstance(scores, Scores) and not given.get("training"):
+            return scores
+        if function.__name__ == "matmul" and isinstance(scores, Scores) and isinstance(rest[0], Piece):
+            values = rest[0]
+            if values.axis == values.whole.dim() - 2 and values.lengths is scores.lengths:
+                return Piece(scores.whole @ values.whole, values.lengths, values.axis)
+        raise Unroll
+
+
+def _within(lengths: torch.Tensor, total: Any) -> torch.Tensor:
+    """[total, total]: which positions are in one piece."""
+    positions = torch.arange(total, device=lengths.device)
+    piece = (positions[:, None] >= lengths.cumsum(0)[None, :]).sum(1)
+    return piece[:, None] == piece[None, :]
 
 
 class _ItemsAsIndices(TorchFunctionMode):
@@ -247,7 +304,13 @@ class _ItemsAsIndices(TorchFunctionMode):
             return taken_from(*args)
         if function is torch.Tensor.__setitem__ and concerns_items(args[1]):
             return put_into(*args)
+        if function is torch.nn.functional.interpolate and _is_of_items((kwargs or {}).get("size")):
+            return RULES["interpolate"](*args, **(kwargs or {}))
         return function(*args, **(kwargs or {}))
+
+
+def _is_of_items(size: Any) -> bool:
+    return isinstance(size, tuple | list) and any(isinstance(part, Item) for part in size)
 
 
 def attention(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -266,9 +329,6 @@ def attention(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(query, key, value, attn_mask, *args, **kwargs)
         if attn_mask is not None or kwargs.get("is_causal"):
             raise Unroll
-        ends = lengths.cumsum(0)
-        positions = torch.arange(query.shape[-2], device=query.device)
-        piece = (positions[:, None] >= ends[None, :]).sum(1)
-        return original(query, key, value, piece[:, None] == piece[None, :], *args, **kwargs)
+        return original(query, key, value, _within(lengths, query.shape[-2]), *args, **kwargs)
 
     return scaled_dot_product_attention
