@@ -81,8 +81,8 @@ def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
         grids = _grids(self, kind, _starts(sample, kind), image_grid_thw, video_grid_thw)
         rate = getattr(self.config.vision_config, "tokens_per_second", None)
         interval = None if rate is None else _interval(sample, kind, rate, second_per_grid_ts, 1)
-        positions = _positions(sample, kind, grids, interval).to(input_ids.dtype)
-        return _in_rows(positions, valid, torch.zeros((3, *valid.shape), dtype=input_ids.dtype, device=valid.device))
+        rows = torch.zeros((3, *valid.shape), dtype=input_ids.dtype, device=valid.device)
+        return _in_rows(_positions(sample, kind, grids, interval), (sample, column), valid, rows)
 
     frames_apart = "repeat_interleave" in original.__code__.co_names
     return get_rope_index
@@ -128,7 +128,7 @@ def rope_index_by_tokens(original: Callable[..., Any]) -> Callable[..., Any]:
         positions = _positions(sample, kind, grids, interval, time_counts=True, whole=whole)
         dtype = input_ids.dtype if whole else torch.float
         rows = torch.full((3, *valid.shape), outside, dtype=dtype, device=valid.device)
-        return _in_rows(positions.to(dtype), valid, rows)
+        return _in_rows(positions, (sample, column), valid, rows)
 
     names = original.__code__.co_names
     whole, outside = "long" in names, int("ones" in names)
@@ -155,7 +155,7 @@ def rope_index_of_images(_original: Callable[..., Any]) -> Callable[..., Any]:
             own = _places_in_images(self, sample, mm_token_type_ids[sample, column], image_grid_thw)
             positions = torch.cat([positions[: axes - 3], torch.where(own[0] >= 0, own, positions[axes - 3 :])])
         rows = torch.zeros((axes, *valid.shape), dtype=input_ids.dtype, device=valid.device)
-        return _in_rows(positions.to(input_ids.dtype), valid, rows)
+        return _in_rows(positions, (sample, column), valid, rows)
 
     return get_rope_index
 
@@ -164,21 +164,21 @@ def _places_in_images(model: Any, sample: torch.Tensor, kind: torch.Tensor, grid
     """Column, row and image of each token, -1 for one that is in none: between marks, which images may have."""
     starts = _starts(sample, kind)
     group = starts.cumsum(0) - 1
-    begins_at = starts.nonzero()[:, 0]
-    length = torch.zeros_like(begins_at).index_add(0, group, torch.ones_like(group))[group]
-    image = ((starts & (kind == 1)).cumsum(0) - 1).clamp(min=0)
+    length = torch.zeros_like(group).index_add(0, group, torch.ones_like(group))[group]
+    image = _number(starts & (kind == 1))
     height, width = (grids[:, 1:] // model.config.vision_config.spatial_merge_size)[image].unbind(-1)
     width = width + 1
-    rank = torch.arange(sample.shape[0], device=sample.device) - begins_at[group]
+    rank = torch.arange(sample.shape[0], device=sample.device) - _begins(starts)
     rank = torch.where(length == height * width + 2, rank - 1, rank)
     inside = (kind == 1) & (rank >= 0) & (rank < height * width)
     return torch.where(inside, torch.stack([rank % width, rank // width, image]), -1)
 
 
-def _in_rows(positions: torch.Tensor, valid: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _in_rows(
+    positions: torch.Tensor, at: tuple[torch.Tensor, torch.Tensor], valid: torch.Tensor, rows: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The positions of tokens that count in the rows of a batch, and how far each goes beyond its number of tokens."""
-    sample, column = valid.nonzero(as_tuple=True)
-    rows[:, sample, column] = positions
+    rows[:, at[0], at[1]] = positions.to(rows.dtype)
     last = rows.masked_fill(~valid, -1).amax(dim=(0, 2))
     return rows, (last + 1 - valid.sum(1)).unsqueeze(1)
 
@@ -188,6 +188,16 @@ def _starts(sample: torch.Tensor, kind: torch.Tensor) -> torch.Tensor:
     return changes(sample) | changes(kind)
 
 
+def _begins(starts: torch.Tensor) -> torch.Tensor:
+    """For each token where what it belongs to begins."""
+    return starts.nonzero()[:, 0][starts.cumsum(0) - 1]
+
+
+def _number(starts: torch.Tensor) -> torch.Tensor:
+    """For each token how many began up to it, counted from 0."""
+    return (starts.cumsum(0) - 1).clamp(min=0)
+
+
 def _grids(model: Any, kind: torch.Tensor, starts: torch.Tensor, images: Any, videos: Any) -> torch.Tensor:
     """For each token the grid of its image or video, after merging; text has a grid of one."""
     vision = model.config.vision_config
@@ -195,7 +205,7 @@ def _grids(model: Any, kind: torch.Tensor, starts: torch.Tensor, images: Any, vi
     for number, grid in ((1, images), (2, videos)):
         if grid is None:
             continue
-        which = ((starts & (kind == number)).cumsum(0) - 1).clamp(min=0)
+        which = _number(starts & (kind == number))
         time = getattr(vision, "temporal_merge_size", 1) if number == 2 else 1
         merge = torch.tensor([time, vision.spatial_merge_size, vision.spatial_merge_size], device=kind.device)
         merged = torch.where((kind == number)[:, None], (grid // merge)[which], merged)
@@ -206,7 +216,7 @@ def _interval(
     sample: torch.Tensor, kind: torch.Tensor, rate: float, seconds: torch.Tensor | None, of_images: float
 ) -> torch.Tensor:
     """For each token how far frames lie apart."""
-    which = ((_starts(sample, kind) & (kind == 2)).cumsum(0) - 1).clamp(min=0)
+    which = _number(_starts(sample, kind) & (kind == 2))
     return torch.where(kind == 2, rate * (1 if seconds is None else seconds[which]), of_images)
 
 
@@ -229,8 +239,7 @@ def _positions(
 
     starts = _starts(sample, kind)
     here = torch.arange(sample.shape[0], device=sample.device)
-    begin = starts.nonzero()[:, 0][starts.cumsum(0) - 1]  # of the token's group
-    first = changes(sample).nonzero()[:, 0][changes(sample).cumsum(0) - 1]  # of the token's sample
+    begin, first = _begins(starts), _begins(changes(sample))  # of the token's group, and of its sample
     rank = here - begin
     is_text = kind == 0
     extent = grids[:, 1:].amax(1)

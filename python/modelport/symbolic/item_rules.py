@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..base.core import read_number
-from .items import RULES, Item, Rule
+from .items import RULES, Item, Rule, number_of
 from .ragged import Packed, Places, Size, is_ragged, joined_within, lead_of, places, product, repeated
 from .unroll import Unroll
 
@@ -190,9 +190,7 @@ def _listed(sizes: tuple[Any, ...]) -> tuple[Any, ...]:
 def _reshape(item: Item, *sizes: Any, shape: Any = None) -> Item:
     if len(sizes) == 1 and isinstance(sizes[0], torch.dtype):
         raise Unroll
-    wanted: list[Size] = [
-        x.packed.data if isinstance(x, Item) else x for x in _listed(sizes if shape is None else (shape,))
-    ]
+    wanted: list[Size] = [number_of(x) for x in _listed(sizes if shape is None else (shape,))]
     if -1 in [x for x in wanted if isinstance(x, int)]:
         at = next(i for i, x in enumerate(wanted) if isinstance(x, int) and x == -1)
         wanted[at] = _left_over(item.packed, wanted[:at] + wanted[at + 1 :])
@@ -270,21 +268,17 @@ def widened(original: Callable[..., Any]) -> Callable[..., Any]:
             raise Unroll
         full = tuple(
             size if is_ragged(size) or size != -1 else own
-            for size, own in zip(map(_size, wanted), self.shape, strict=True)
+            for size, own in zip(map(number_of, wanted), self.shape, strict=True)
         )
         return Item(repeated(self, count).spread(full, lead_of(full)))
 
     return expand
 
 
-def _size(size: Any) -> Size:
-    return size.packed.data if isinstance(size, Item) else size
-
-
 @rule_for("repeat")
 def _repeat(item: Item, *times: Any) -> Item:
     """Along the first axis, each item as often as it says."""
-    first, *rest = map(_size, _listed(times))
+    first, *rest = map(number_of, _listed(times))
     if any(is_ragged(x) or x != 1 for x in rest) or len(rest) + 1 != item.dim():
         raise Unroll
     length = item.packed.sizes[0]
@@ -369,7 +363,7 @@ def made(original: Callable[..., Any]) -> Callable[..., Any]:
         if not any(isinstance(size, Item) for size in flat):
             return original(*sizes, **options)
         first = next(size for size in flat if isinstance(size, Item)).packed
-        wanted = tuple(size.packed.data if isinstance(size, Item) else size for size in flat)
+        wanted = tuple(map(number_of, flat))
         like = Packed(first.data, wanted, lead_of(wanted), first.count)
         rows = places(like.rows())[0].shape[0]
         rest = sizes[1:] if original.__name__ == "full" else ()

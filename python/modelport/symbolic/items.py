@@ -184,7 +184,7 @@ def _taken(item: Item, key: tuple[Any, ...]) -> Item:
 
 
 def _sliced(packed: Packed, axis: int, part: slice) -> Packed:
-    start, stop = (_number(bound) for bound in (part.start, part.stop))
+    start, stop = (number_of(bound) for bound in (part.start, part.stop))
     if part.step not in (None, 1):
         raise Unroll
     if start is None and stop is None:
@@ -201,8 +201,9 @@ def _sliced(packed: Packed, axis: int, part: slice) -> Packed:
     return packed.part(axis, start, stop - start)
 
 
-def _number(bound: Any) -> Any:
-    return bound.packed.data if isinstance(bound, Item) else bound
+def number_of(value: Any) -> Any:
+    """Of each item, where it is one."""
+    return value.packed.data if isinstance(value, Item) else value
 
 
 def _chosen(packed: Packed, mask: Packed, axis: int) -> Packed:
@@ -225,7 +226,8 @@ def _picked(packed: Packed, parts: list[Packed]) -> Packed:
         raise Unroll
     require_same(packed.count, *(part.count for part in parts))
     here, rows = packed.with_lead(lead), [part.with_lead(1) for part in parts]
-    return here.at(places(rows[0].rows())[0], [row.data for row in rows], length)
+    data = here.at(places(rows[0].rows())[0], [row.data for row in rows])
+    return Packed(data, (length, *here.sizes[lead:]), 1, here.count)
 
 
 def concerns_items(key: Any) -> bool:

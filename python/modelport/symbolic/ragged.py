@@ -131,13 +131,11 @@ class Packed:
         here = self.with_lead(lead)
         item, rank = places(dataclasses.replace(here, sizes=sizes).rows())
         found = source(_places(rank, item, sizes[:lead]), item)
-        index = begins(here.rows())[item] + _rank(found, item, here.sizes)
-        return Packed(here.data[index], sizes, lead, self.count)
+        return Packed(here.at(item, found), sizes, lead, self.count)
 
-    def at(self, item: torch.Tensor, found: Places, length: Size) -> Packed:
-        """The rows of items at these places, so many of each item."""
-        index = begins(self.rows())[item] + _rank(found, item, self.sizes)
-        return Packed(self.data[index], (length, *self.sizes[self.lead :]), 1, self.count)
+    def at(self, item: torch.Tensor, found: Places) -> torch.Tensor:
+        """The rows at these places of these items."""
+        return self.data[begins(self.rows())[item] + _rank(found, item, self.sizes)]
 
 
 def repeated(tensor: torch.Tensor, count: Any) -> Packed:
