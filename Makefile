@@ -32,7 +32,7 @@ INSTALL = $(PY) tools/install_packages.py $(PACKAGES)
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build torch-free-rooms check lint format start side-by-side cpp-with-torch build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
+.PHONY: help test demo build torch-free-rooms first-import check lint format start side-by-side cpp-with-torch build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
   support api picture site clean setup wheel test-versions lock
 
 help:
@@ -75,16 +75,26 @@ help:
 setup: $(VENV)/.packages
 	$(call done,set-up)
 
+# The system's packages and those of Python, side by side unless Python wants one of the system's to make an environment.
 $(VENV)/.system: tools/system_packages.sh
-	tools/system_packages.sh $(PYTHON)
-	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || tools/system_packages.sh $(PYTHON)
+	@mkdir -p $(VENV)
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.installed $(VENV)/.environment
 	touch $@
 
-# What compiles the C++ that needs no torch: cmake, ninja, and the schemas in the package of ExecuTorch; uv, which installs
-# all that follows.
-$(VENV)/.tools: $(VENV)/.system pyproject.toml tools/list_requirements.py tools/install_packages.py $(LOCK)
+$(VENV)/.installed: tools/system_packages.sh
+	tools/system_packages.sh $(PYTHON)
+	touch $@
+
+# uv installs all that follows.
+$(VENV)/.environment: pyproject.toml tools/list_requirements.py $(LOCK)
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) tools/list_requirements.py tools > $(VENV)/tools.txt
 	$(PY) -m pip install --no-compile $(PACKAGES) -r $(VENV)/tools.txt
+	touch $@
+
+# What compiles the C++ that needs no torch: cmake, ninja, and the schemas in the package of ExecuTorch.
+$(VENV)/.tools: $(VENV)/.system $(VENV)/.environment tools/install_packages.py
 	$(PY) tools/list_requirements.py executorch > $(VENV)/executorch.txt
 	$(INSTALL) --no-deps -r $(VENV)/executorch.txt
 	touch $@
@@ -114,11 +124,15 @@ $(VENV)/.packages: $(VENV)/.run
 build: $(VENV)/.tools
 	$(call begin,extension)
 	@test -e $(VENV)/.run -o -e $(BUILD)/CMakeCache.txt || \
-	  $(MAKE) --no-print-directory --jobs=2 $(VENV)/.run torch-free-rooms
+	  $(MAKE) --no-print-directory --jobs=3 torch-free-rooms first-import
 	@$(MAKE) --no-print-directory $(VENV)/.run
 	$(PY) tools/show_build.py $(BUILD)/log.txt \
 	  $(PY) -m pip install -v --no-build-isolation --no-deps -e . -Cbuild-dir=$(BUILD)
 	$(call done,extension)
+
+# Python compiles packages when they are first imported: that is for the core which waits for the other one's last file.
+first-import: $(VENV)/.run
+	nice -n 19 $(PY) -c 'import onnxruntime, torch, transformers.models.qwen3.modeling_qwen3'
 
 # In the extension's folder and with its compiler, so that its build finds these objects.
 torch-free-rooms: $(VENV)/.tools

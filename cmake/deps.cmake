@@ -99,19 +99,18 @@ find_package(Threads REQUIRED)
 if(MODELPORT_WITH_TORCH)
   find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
   if(NOT "${MODELPORT_TORCH_OF}" STREQUAL "${Python_EXECUTABLE}" OR NOT EXISTS "${MODELPORT_TORCH_DIR}")
+    # Found without importing it, which takes seconds where nothing of torch was compiled yet.
     execute_process(
       COMMAND "${Python_EXECUTABLE}" -c
-              "import os, torch; print(os.path.dirname(torch.__file__), int(torch.compiled_with_cxx11_abi()), torch.__version__, sep=';')"
+              "import importlib.metadata as m, importlib.util as u; print(*u.find_spec('torch').submodule_search_locations, m.version('torch'), sep=';')"
       OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_VARIABLE why)
     if(failed)
-      message(FATAL_ERROR "MODELPORT_WITH_TORCH needs torch in ${Python_EXECUTABLE}, but importing it failed:\n${why}")
+      message(FATAL_ERROR "MODELPORT_WITH_TORCH needs torch in ${Python_EXECUTABLE}, and there is none:\n${why}")
     endif()
     list(GET found 0 torch_dir)
-    list(GET found 1 torch_abi)
-    list(GET found 2 torch_version)
+    list(GET found 1 torch_version)
     set(MODELPORT_TORCH_OF "${Python_EXECUTABLE}" CACHE INTERNAL "interpreter that the torch facts came from")
     set(MODELPORT_TORCH_DIR "${torch_dir}" CACHE INTERNAL "torch package folder")
-    set(MODELPORT_TORCH_ABI "${torch_abi}" CACHE INTERNAL "_GLIBCXX_USE_CXX11_ABI of torch")
     set(MODELPORT_TORCH_VERSION "${torch_version}" CACHE INTERNAL "torch version")
   endif()
   message(STATUS "torch ${MODELPORT_TORCH_VERSION} in ${MODELPORT_TORCH_DIR}")
@@ -126,8 +125,9 @@ if(MODELPORT_WITH_TORCH)
     "${MODELPORT_TORCH_DIR}/include" "${MODELPORT_TORCH_DIR}/include/torch/csrc/api/include")
   # torch's headers bring an fmt of their own, which stands before the system's: what sees them takes it header-only.
   # AT_PER_OPERATOR_HEADERS: its headers include the operators that they use, else all of them.
+  # Every torch since 2.8 has the newer ABI of the C++ library, whatever the compiler here takes by itself.
   target_compile_definitions(Torch::Torch INTERFACE
-    _GLIBCXX_USE_CXX11_ABI=${MODELPORT_TORCH_ABI} FMT_HEADER_ONLY=1 AT_PER_OPERATOR_HEADERS)
+    _GLIBCXX_USE_CXX11_ABI=1 FMT_HEADER_ONLY=1 AT_PER_OPERATOR_HEADERS)
   # Not libtorch.so: it adds nothing but libtorch_cuda, which a CUDA build of torch loads by itself. Such a build also
   # refers to CUDA libraries that the linker cannot see, hence --allow-shlib-undefined.
   target_link_libraries(Torch::Torch INTERFACE torch_torch_cpu torch_c10)
