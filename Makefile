@@ -76,7 +76,7 @@ setup: $(VENV)/.packages
 	$(call done,set-up)
 
 # The system's packages and those of Python, side by side unless Python wants one of the system's to make an environment.
-$(VENV)/.system: tools/system_packages.sh
+$(VENV)/.system: tools/system_packages.sh pyproject.toml tools/list_requirements.py $(LOCK)
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || tools/system_packages.sh $(PYTHON)
 	@mkdir -p $(VENV)
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.installed $(VENV)/.environment
@@ -94,7 +94,7 @@ $(VENV)/.environment: pyproject.toml tools/list_requirements.py $(LOCK)
 	touch $@
 
 # What compiles the C++ that needs no torch: cmake, ninja, and the schemas in the package of ExecuTorch.
-$(VENV)/.tools: $(VENV)/.system $(VENV)/.environment tools/install_packages.py
+$(VENV)/.tools: $(VENV)/.system tools/install_packages.py
 	$(PY) tools/list_requirements.py executorch > $(VENV)/executorch.txt
 	$(INSTALL) --no-deps -r $(VENV)/executorch.txt
 	touch $@
