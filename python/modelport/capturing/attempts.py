@@ -260,7 +260,18 @@ def _pins_data(search: _Search, _last: _Outcome) -> bool:
     return bool(best.way.substitutes) and search.pins(best.captured) > 0
 
 
+def _mistakes_items(_search: _Search, last: _Outcome) -> bool:
+    """Where model code asked what an item is, and got no answer that it can use."""
+    return last.error is not None and last.way.items and not uses() <= last.way.substitutes
+
+
 AFTER_A_FAILURE = (
+    _Row(
+        "with substitutes for isinstance",
+        "the model's code asks what an item is",
+        _mistakes_items,
+        lambda way: way._replace(substitutes=uses()),
+    ),
     _Row(
         "with every kernel",
         "a kernel may be missing that a quick start left out",

@@ -12,7 +12,7 @@ from ..models.locks import only_user, while_nobody_builds
 from ..models.state import no_garbage_collection, random_state_kept, remembered
 from ..symbolic.interception import interception
 from ..symbolic.shown_symbols import noted_questions
-from ..symbolic.substitutes import noted_uses
+from ..symbolic.substitutes import answering_what_symbols_are, noted_uses
 from .arguments import as_keywords, check_inputs
 from .attempts import capture_once
 from .batch_of_one import serves_one_row, with_two_rows
@@ -20,7 +20,7 @@ from .captured import Captured
 from .dynamic import Axes, axes_for
 from .guards import tested
 from .model_memory import refuse_memory
-from .own_code import has_own_code, wrong_at, wrong_values
+from .own_code import has_own_code, own_scopes, wrong_at, wrong_values
 
 
 def capture_model(
@@ -56,6 +56,7 @@ def _captured_as(model: Any, flat: Flat, axes: Axes, test_guards: bool) -> Captu
         random_state_kept(),
         noted_uses(),
         interception(),
+        answering_what_symbols_are(own_scopes(model)),
         remembered(model if isinstance(model, torch.nn.Module) else None),
     ):
         with noted_questions(pinned=False) as asked:

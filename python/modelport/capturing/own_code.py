@@ -7,6 +7,7 @@ model's own code is seen for the first time."""
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -36,6 +37,15 @@ def has_own_code(model: Any) -> bool:
     if lazy_weights.of(model) is not None:
         return False
     return any(is_own(getattr(holder, "__module__", None) or "") for holder in _classes(model) or {model})
+
+
+def own_scopes(model: Any) -> list[dict[str, Any]]:
+    """The globals of the code that only this model has, and of what lies in one package with it."""
+    if not isinstance(model, torch.nn.Module):
+        scope = getattr(model, "__globals__", None)
+        return [scope] if scope is not None and is_own(scope.get("__name__", "")) else []
+    roots = {cls.__module__.partition(".")[0] for cls in _classes(model) if is_own(cls.__module__)}
+    return [vars(module) for name, module in list(sys.modules.items()) if name.partition(".")[0] in roots]
 
 
 def wrong_at(model: Any, captured: Captured, asked: Asked) -> Sizes | None:

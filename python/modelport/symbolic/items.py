@@ -8,6 +8,7 @@ what is covered is compared with the model by value: a loop in which items depen
 from __future__ import annotations
 
 import builtins
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,12 +38,18 @@ class Item:
 
     # --- what it says of itself ---
 
+    asked_what_it_is: Callable[[], None] = staticmethod(lambda: None)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Any]:
+        """What `isinstance` asks of what is no instance: `isinstance(image, torch.Tensor)` in model code is noted. That
+        it were one must not be said here: torch's own code would take an item for the memory of a tensor."""
+        self.asked_what_it_is()
+        return type(self)
+
     @property
     def shape(self) -> tuple[Any, ...]:
-        return tuple(Item(self._numbers(size)) if is_ragged(size) else size for size in self.packed.sizes)
-
-    def _numbers(self, size: torch.Tensor) -> Packed:
-        return Packed(size, (), 0, self.packed.count)
+        return tuple(Number(size, self.packed.count) if is_ragged(size) else size for size in self.packed.sizes)
 
     def size(self, dim: int | None = None) -> Any:
         return self.shape if dim is None else self.shape[dim]
@@ -65,10 +72,16 @@ class Item:
             raise Unroll
         return for_some
 
-    def _no_number(self, *_: Any) -> Any:
-        raise Unroll
+    def __int__(self) -> int:
+        return builtins.int(self.item())
 
-    __index__ = __int__ = __float__ = __setitem__ = _no_number
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return builtins.float(self.item())
+
+    def __setitem__(self, *_: Any) -> None:
+        raise Unroll
 
     def __len__(self) -> int:
         size = self.packed.sizes[0]
@@ -83,11 +96,14 @@ class Item:
         for place in range(builtins.int(size)):
             yield self[place]
 
-    def item(self) -> Item:
-        return self
+    def item(self) -> Number:
+        data = self.packed.uniform()
+        if data is None:
+            raise Unroll
+        return Number(data.reshape(self.packed.count), self.packed.count)
 
     def tolist(self) -> Any:
-        return self if self.dim() == 0 else [row.tolist() for row in self]
+        return self.item() if self.dim() == 0 else [row.tolist() for row in self]
 
     # --- what is computed of it ---
 
@@ -102,6 +118,49 @@ class Item:
     @classmethod
     def __torch_function__(cls, function: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return applied(function.__name__, args, kwargs or {}, function)
+
+
+class Number(Item):
+    """A number of each item, as Python has them: whole, or of double precision. Where Python wants a plain one, all
+    items have to have the same, and the graph is for such."""
+
+    def __init__(self, data: torch.Tensor, count: Any):
+        super().__init__(Packed(data.double() if data.is_floating_point() else data, (), 0, count))
+
+    def _of_all(self) -> Any:
+        data = self.packed.data
+        value = core.real_tensor(data).flatten()[0].item()
+        if not builtins.bool((data == value).all()):
+            raise Unroll
+        return value
+
+    def __int__(self) -> int:
+        return builtins.int(self.__trunc__()._of_all())
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        return builtins.float(self._of_all())
+
+    def item(self) -> Number:
+        return self
+
+    def _whole(self, rounding: str) -> Number:
+        return getattr(self, rounding)().to(torch.int64) if self.dtype == torch.float64 else self
+
+    def __trunc__(self) -> Number:
+        return self._whole("trunc")
+
+    def __floor__(self) -> Number:
+        return self._whole("floor")
+
+    def __ceil__(self) -> Number:
+        return self._whole("ceil")
+
+    def __round__(self, digits: int | None = None) -> Number:
+        if digits is None or self.dtype != torch.float64:
+            return self._whole("round")
+        return applied("round", (self,), {"decimals": digits})
 
 
 _COMPARING = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -135,6 +194,18 @@ for _name in (
     if _name not in (*_COMPARING, *_ALONE):
         setattr(Item, f"__r{_name}__", _operator(_name, swapped=True))
 Item.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+def _quotient(left: Any, right: Any) -> Any:
+    """Of two whole numbers, in Python's precision and not in that of torch's tensors."""
+    return applied("add", (left, right.double() if isinstance(right, Number) else right), {}, operator.truediv)
+
+
+for _name, _divide in (
+    ("__truediv__", lambda self, other: _quotient(self.double(), other)),
+    ("__rtruediv__", lambda self, other: _quotient(other, self)),
+):
+    setattr(Number, _name, _divide)
 
 
 def are_several(count: Any) -> bool:
@@ -230,68 +301,6 @@ def _picked(packed: Packed, parts: list[Packed]) -> Packed:
     return Packed(data, (length, *here.sizes[lead:]), 1, here.count)
 
 
-def concerns_items(key: Any) -> bool:
-    """Whether an index of a tensor stands for items."""
-    parts = key if isinstance(key, tuple) else (key,)
-    return any(
-        isinstance(part, Each | Item) or (isinstance(part, slice) and isinstance(part.stop, Item)) for part in parts
-    )
-
-
-def taken_from(tensor: torch.Tensor, key: Any) -> Any:
-    """`tensor[key]` with an index that stands for items."""
-    parts = key if isinstance(key, tuple) else (key,)
-    at = next(i for i, part in enumerate(parts) if concerns_items(part))
-    if any(part is Ellipsis for part in parts[:at]):
-        raise Unroll
-    axis = sum(part is not None for part in parts[:at])
-    part, rest = parts[at], (*parts[:at], *parts[at + 1 :])
-    if isinstance(part, Each):
-        return of_rows(tensor, axis)[rest]
-    if isinstance(part, Item):
-        if rest or part.dtype == torch.bool:
-            raise Unroll
-        packed = part.packed
-        sizes = (*packed.sizes, *tensor.shape[1:])
-        return Item(Packed(tensor[packed.data], sizes, packed.lead, packed.count))
-    return _next_pieces(tensor, axis, part)[(*parts[:at], slice(None), *parts[at + 1 :])]
-
-
-def put_into(tensor: torch.Tensor, key: Any, value: Any) -> None:
-    """`tensor[i] = value` for each item: the whole tensor is written, or a part that all items have (`tensor[i, :2]`).
-    `tensor[i, :length] = value`: the first places of each row."""
-    first, *rest = key if isinstance(key, tuple) else (key,)
-    if not isinstance(first, Each):
-        raise Unroll
-    if len(rest) == 1 and _is_start(rest[0]):
-        if isinstance(value, Item) and value.dim() != tensor.dim() - 1:
-            raise Unroll
-        item, place = places(rest[0].stop.packed.data)
-        tensor[item, place] = value.packed.with_lead(1).data if isinstance(value, Item) else value
-        return
-    rows = value.packed.uniform() if isinstance(value, Item) else value
-    if rows is None or concerns_items(tuple(rest)):
-        raise Unroll
-    if isinstance(value, Item):  # sizes that an item has not are those of one element
-        missing = tensor[(slice(None), *rest)].dim() - rows.dim()
-        if missing < 0:
-            raise Unroll
-        rows = rows.reshape(rows.shape[0], *[1] * missing, *rows.shape[1:])
-    tensor[(slice(None), *rest)] = rows
-
-
-def _is_start(part: Any) -> bool:
-    return isinstance(part, slice) and part.start in (None, 0) and part.step is None and isinstance(part.stop, Item)
-
-
-def _next_pieces(tensor: torch.Tensor, axis: int, part: slice) -> Item:
-    """A part of a tensor that all items share, of a length for each: loops go through it piece by piece, and begin at 0
-    in the only round that there is. Values show whether it is so."""
-    if isinstance(part.start, Item) or part.start not in (None, 0):
-        raise Unroll
-    return of_pieces(tensor, part.stop.packed.data, axis)
-
-
 # --- functions --------------------------------------------------------------------------------------------------------
 
 Rule = Callable[..., Any]
@@ -327,16 +336,29 @@ def _is_pointwise(name: str) -> bool:
 
 def _pointwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Item:
     """Element by element, with sizes of one repeated as torch does it."""
-    items = [x.packed for x in (*args, *kwargs.values()) if isinstance(x, Item)]
+    values = (*args, *kwargs.values())
+    items = [x.packed for x in values if isinstance(x, Item)]
     count = items[0].count
-    shared = [repeated(x, count) for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
+    shared = [repeated(x, count) for x in values if isinstance(x, torch.Tensor)]
     sizes = broadcast([*items, *shared])
     lead = lead_of(sizes)
+    tensors = [x for x in values if isinstance(x, Item | torch.Tensor) and not isinstance(x, Number)]
 
     def operand(x: Any) -> Any:
         if isinstance(x, torch.Tensor):
             return x if x.dim() <= len(sizes) - lead else repeated(x, count).spread(sizes, lead).data
-        return x.packed.spread(sizes, lead).data if isinstance(x, Item) else x
+        if not isinstance(x, Item):
+            return x
+        data = x.packed.spread(sizes, lead).data
+        return data.to(_type_among(x, tensors)) if tensors and isinstance(x, Number) else data
 
     data = function(*map(operand, args), **{name: operand(x) for name, x in kwargs.items()})
+    if not tensors:
+        return Number(data, count)
     return Item(Packed(data, (*sizes[:lead], *data.shape[1:]), lead, count))
+
+
+def _type_among(number: Number, tensors: list[Any]) -> torch.dtype:
+    """A plain number is of the type of the tensors that it meets, unless those are of whole numbers and it is not."""
+    among = functools.reduce(torch.promote_types, (x.dtype for x in tensors))
+    return torch.result_type(torch.empty(1, dtype=among), 1.0 if number.dtype == torch.float64 else 1)

@@ -16,7 +16,8 @@ from torch.overrides import TorchFunctionMode
 
 from ..base import core
 from ..base.core import concerns_graph, is_recording
-from .items import RULES, Each, Item, are_several, concerns_items, of_pieces, of_rows, put_into, taken_from
+from .item_indices import concerns_items, put_into, taken_from
+from .items import RULES, Each, Item, are_several, of_pieces, of_rows
 from .ragged import Packed
 from .unroll import NoLength, Unroll
 
@@ -177,13 +178,27 @@ def split(original: Callable[..., Any]) -> Callable[..., Any]:
     def split(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         # torch.split and Tensor.split have different names for what comes first.
         lengths = next((given for given in (*args[:1], *kwargs.values()) if _are_lengths(given)), None)
+        axis = args[1] if len(args) > 1 else kwargs.get("dim", 0)
         if lengths is None:
-            return original(tensor, *args, **kwargs)
+            pieces = _of_one_length(tensor, (*args, *kwargs.values())[0], axis)
+            return original(tensor, *args, **kwargs) if pieces is None else [pieces]
         _state.used = True
         numbers = lengths.tensor if isinstance(lengths, Lengths) else lengths[0].packed.data
-        return Pieces(tensor, numbers, args[1] if len(args) > 1 else kwargs.get("dim", 0))
+        return Pieces(tensor, numbers, axis)
 
     return split
+
+
+def _of_one_length(tensor: torch.Tensor, lengths: Any, axis: int) -> Item | None:
+    """Pieces by a list with one plain number, which a loop over items filled, and which does not cover the tensor: it
+    is the length of each."""
+    listed = isinstance(lengths, list | tuple) and len(lengths) == 1 and isinstance(lengths[0], int) and lengths[0] > 0
+    if not listed or not _state.items or not is_rolling(tensor, axis % tensor.dim()):
+        return None
+    count = tensor.shape[axis] // lengths[0]
+    if core.sym_hint(tensor.shape[axis].node) % lengths[0] or not takes_all_items(count):
+        return None
+    return of_rows(tensor.unflatten(axis, (count, lengths[0])), axis % tensor.dim())
 
 
 def _are_lengths(given: Any) -> bool:

@@ -11,8 +11,8 @@ import functools
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import CodeType
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from ..base.core import concerns_graph, is_recording, read_number
-from .items import Each, Item
+from .items import Each, Item, Number
 from .progressions import Copies, Progression
 from .replaced_attributes import ABSENT, Factory, original, replaced
 from .rolled import Lengths, Rows, is_rolling
@@ -74,14 +74,14 @@ def forget_uses(unwanted: frozenset[Use]) -> None:
         (_here.found or {}).pop(use, None)
 
 
-def note_use(*names: str) -> None:
-    """To be called by a replacement of the method behind builtins: the code that called one of them gets a substitute
-    next time."""
-    frame: Any = sys._getframe(2)
+def note_use(*names: str, outside: int = 2) -> None:
+    """To be called by a replacement of the method behind builtins: the code that called one of them, so many frames
+    outside, gets a substitute next time."""
+    frame: Any = sys._getframe(outside)
     if frame.f_code in _DOING_NOTHING:
         frame = frame.f_back
     scope = frame.f_globals
-    if _here.found is None or scope is globals():
+    if _here.found is None or scope.get("__name__", "").startswith("modelport."):
         return
     for name in names:
         if name in frame.f_code.co_names and original(scope, name) is _ORIGINALS.get(name, ABSENT):
@@ -110,6 +110,35 @@ def _int_of(value: Any) -> Any:
     if isinstance(value, torch.SymFloat):
         return math.trunc(value)
     return builtins.int(value)
+
+
+_LIKE: dict[type, type] = {
+    torch.SymInt: builtins.int,
+    torch.SymFloat: builtins.float,
+    torch.SymBool: builtins.bool,
+}
+
+
+def _is_instance(value: Any, kinds: Any) -> bool:
+    """To model code a symbol is a number and an item a tensor, or a number where it gave itself for one."""
+    if isinstance(value, kinds):
+        return True
+    likeness = _LIKE.get(type(value))
+    if isinstance(value, Item) and likeness is None:
+        likeness = torch.Tensor
+        if isinstance(value, Number):
+            likeness = builtins.float if value.dtype.is_floating_point else builtins.int
+    return likeness is not None and issubclass(likeness, kinds)
+
+
+def answering_what_symbols_are(scopes: Iterable[dict[str, Any]]) -> AbstractContextManager[None]:
+    """`isinstance` in these globals takes a symbol for a number. Outside of a capture there are none."""
+    wanted = [scope for scope in scopes if original(scope, "isinstance") is ABSENT]
+    return replaced([(scope, "isinstance", _answering) for scope in wanted])
+
+
+def _answering(_original: Any) -> Callable[..., bool]:
+    return _is_instance
 
 
 def _list_of(value: Any) -> Any:
@@ -273,6 +302,7 @@ _DOING_NOTHING: set[CodeType] = {_LikeBuiltin.__call__.__code__}
 _ORIGINALS: dict[str, Any] = {"np": np}
 _TYPES: dict[str, tuple[type, Callable[[Any], Any]]] = {"int": (int, _int_of), "list": (list, _list_of)}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "isinstance": _is_instance,
     "len": _len_of,
     "range": _range_of,
     "enumerate": _enumerated,
@@ -280,3 +310,4 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": _chosen("min"),
     "max": _chosen("max"),
 }
+Item.asked_what_it_is = staticmethod(lambda: note_use("isinstance", outside=3))
