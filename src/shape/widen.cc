@@ -72,7 +72,6 @@ class Widening {
 
   std::optional<std::vector<Guard>> run() {
     if (asked_what_the_first_did_not()) return std::nullopt;
-    const std::size_t before = reach_.guards().size();
     for (const Guard& met : other_.dims.met()) {
       if (mentions_widened(met.condition)) {
         reach_.settle(met.condition, {met.where, met.module_path});
@@ -81,8 +80,9 @@ class Widening {
       }
     }
     for (const std::string& name : other_.widened) unite(name);
-    for (std::size_t i = before; i < reach_.guards().size(); ++i) {
-      if (reach_.guards()[i].effect == Guard::Effect::kept) learn(reach_.guards()[i]);
+    // Those too that the trial recorded when it met them: the equalities.
+    for (const Guard& guard : reach_.guards()) {
+      if (guard.effect == Guard::Effect::kept) learn(guard);
     }
     return std::move(learned_);
   }

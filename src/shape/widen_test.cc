@@ -79,6 +79,15 @@ TEST_CASE("a condition on two sizes that holds in both captures is kept") {
   CHECK(example.guards[0].condition == small);
 }
 
+TEST_CASE("an equality that the first capture had no need to ask is kept") {
+  Example example;  // min(n, 3) == 3, which followed from a bound that goes
+  const Bool equal = Bool::compare(Compare::eq, min(Int::symbol("n"), Int(3)), Int(3));
+  example.trial.settle(equal, kLine);
+  example.widened();
+  REQUIRE(example.guards.size() == 1);
+  CHECK(example.guards[0].condition == equal);
+}
+
 TEST_CASE("a trial that asks what the first capture did not come to ask widens nothing") {
   Example example;  // n > 8 and n % 2 == 0: at 7 the second question is not asked
   example.trial.settle(Bool::compare(Compare::eq, mod(Int::symbol("n"), 2), Int(0)), kLine);

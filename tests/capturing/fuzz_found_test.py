@@ -35,6 +35,25 @@ def test_a_model_whose_class_is_in_no_module_is_captured() -> None:
     assert captured.run(torch.ones(3)).tolist() == [2, 2, 2]
 
 
+# --- conditions that another one made needless ------------------------------------------------------------------------
+
+
+def windows_beside_a_cut(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    _ = x[:, : len(y)]  # asks for len(y) >= 5, which makes no difference
+    return y.unfold(0, min(y.shape[-2], 3), 3)
+
+
+def test_what_followed_from_a_condition_that_goes_stays() -> None:
+    axes = {"x": {0: "s"}, "y": {0: "t"}}
+    example = torch.randn(7, 4), torch.randn(6, 4)
+    captured = modelport.capture(windows_beside_a_cut, example, dynamic_shapes=axes)
+    assert torch.equal(captured.run(example[0], example[1][:4]), windows_beside_a_cut(example[0], example[1][:4]))
+    program = modelport.OnnxProgram(captured, modelport.OnnxConfig(), 23)
+    for run in (captured.run, program):
+        with pytest.raises(modelport.ExportError, match=r"is right where min\(t, 3\) == 3, and here t is 1"):
+            run(x=example[0], y=example[1][:1])
+
+
 # --- long sums of sizes ---------------------------------------------------------------------------------------------
 
 
