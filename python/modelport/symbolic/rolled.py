@@ -150,8 +150,8 @@ def nonzero(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def nonzero(self: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         found = original(self, *args, **kwargs)
-        if _state.on and self.dim() == 1 and is_rolling(found):
-            setattr(found, _OF, int(self.shape[0]))
+        if _state.on and self.dim() == 1 and isinstance(self.shape[0], int) and is_rolling(found):
+            setattr(found, _OF, self.shape[0])
         return found
 
     return nonzero
