@@ -335,3 +335,16 @@ def test_positions_beside_sounds_are_those_of_transformers(family: str, name: st
     got = vision_positions.rope_index_by_tokens(cls.get_rope_index)(model, ids, **call)
     for g, w in zip(got, want, strict=True):
         assert torch.equal(g, w)
+
+
+def begins_of_runs(valid: torch.Tensor) -> torch.Tensor:
+    """For each row that is set, where the rows of its kind begin."""
+    row = valid.nonzero(as_tuple=True)[0]
+    starts = torch.cat([torch.ones_like(row[:1], dtype=torch.bool), row[1:] != row[:-1]])
+    return starts.nonzero()[:, 0][starts.cumsum(0) - 1]
+
+
+def test_what_is_looked_up_at_the_places_that_are_set_keeps_their_number_open() -> None:
+    valid = torch.tensor([[True, True, False], [False, False, True]])
+    larger = torch.tensor([[True, True, False], [False, True, True], [True, True, True]])
+    assert_same(captured(begins_of_runs, valid), begins_of_runs, larger)
