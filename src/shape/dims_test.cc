@@ -96,6 +96,15 @@ TEST_CASE("an inequality at the edge of a range narrows it, elsewhere it is kept
   CHECK(d.dims.find("past")->range.lo == 1);
 }
 
+TEST_CASE("the smaller of two that is the constant one is a bound of the other") {
+  Decoder d;
+  CHECK(d.settle("min(seq, 3) == 3"));
+  CHECK(d.dims.find("seq")->range == Range{3, Range::kUnbounded});
+  CHECK(d.last_effect() == Guard::Effect::bounded);
+  CHECK(d.settle("max(seq, 9) == 9"));
+  CHECK(d.dims.find("seq")->range == Range{3, 9});
+}
+
 TEST_CASE("a number pins") {
   Decoder d;
   CHECK(d.settle("batch == 2"));

@@ -131,6 +131,10 @@ void Dims::record_equal(const Int& difference, const Cause& cause) {
   const Int& core = condition.node().difference;
   const auto name = symbol_to_replace(core);
   if (!name) {
+    // What cannot be above zero is zero where it is not below: min(n, 3) == 3 is n >= 3.
+    const Range possible = bounds(core, ranges_);
+    if (possible.hi == 0 && record_parts(core, cause)) return;
+    if (possible.lo == 0 && record_parts(-core, cause)) return;
     facts_.push_back({condition, note(condition, Effect::kept, cause)});
     return;
   }
