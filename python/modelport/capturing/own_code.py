@@ -10,6 +10,7 @@ import itertools
 import sys
 import time
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -45,7 +46,8 @@ def own_scopes(model: Any) -> list[dict[str, Any]]:
         scope = getattr(model, "__globals__", None)
         return [scope] if scope is not None and is_own(scope.get("__name__", "")) else []
     roots = {cls.__module__.partition(".")[0] for cls in _classes(model) if is_own(cls.__module__)}
-    return [vars(module) for name, module in list(sys.modules.items()) if name.partition(".")[0] in roots]
+    loaded = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in roots]
+    return [vars(module) for module in loaded if isinstance(module, ModuleType)]
 
 
 def wrong_at(model: Any, captured: Captured, asked: Asked) -> Sizes | None:
