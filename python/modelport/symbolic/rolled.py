@@ -177,10 +177,10 @@ def iterate(original: Callable[..., Any], note: Callable[..., None]) -> Callable
 def split(original: Callable[..., Any]) -> Callable[..., Any]:
     def split(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         # torch.split and Tensor.split have different names for what comes first.
-        lengths = next((given for given in (*args[:1], *kwargs.values()) if _are_lengths(given)), None)
+        lengths: Any = args[0] if args else next((given for name, given in kwargs.items() if name != "dim"), None)
         axis = args[1] if len(args) > 1 else kwargs.get("dim", 0)
-        if lengths is None:
-            pieces = _of_one_length(tensor, (*args, *kwargs.values())[0], axis)
+        if not _are_lengths(lengths):
+            pieces = _of_one_length(tensor, lengths, axis)
             return original(tensor, *args, **kwargs) if pieces is None else [pieces]
         _state.used = True
         numbers = lengths.tensor if isinstance(lengths, Lengths) else lengths[0].packed.data

@@ -123,12 +123,14 @@ def _is_instance(value: Any, kinds: Any) -> bool:
     """To model code a symbol is a number and an item a tensor, or a number where it gave itself for one."""
     if isinstance(value, kinds):
         return True
-    likeness = _LIKE.get(type(value))
-    if isinstance(value, Item) and likeness is None:
-        likeness = torch.Tensor
-        if isinstance(value, Number):
-            likeness = builtins.float if value.dtype.is_floating_point else builtins.int
+    likeness = _likeness(value)
     return likeness is not None and issubclass(likeness, kinds)
+
+
+def _likeness(value: Any) -> type | None:
+    if isinstance(value, Number):
+        return builtins.float if value.dtype.is_floating_point else builtins.int
+    return torch.Tensor if isinstance(value, Item) else _LIKE.get(type(value))
 
 
 def answering_what_symbols_are(scopes: Iterable[dict[str, Any]]) -> AbstractContextManager[None]:
