@@ -38,6 +38,23 @@ def test_the_report_says_that_a_condition_was_tried_on_its_other_side_and_what_b
         assert outcome in line, captured.report()
 
 
+def test_what_trials_at_large_sizes_cost_is_counted_in_runs_of_the_example() -> None:
+    lengths: list[int | torch.SymInt] = []
+
+    def in_pairs(x: torch.Tensor) -> torch.Tensor:
+        lengths.append(x.shape[1])
+        if x.shape[1] % 2:
+            x = torch.nn.functional.pad(x, (0, -x.shape[1] % 2))
+        return x.unflatten(1, (-1, 2)).sum(-1)
+
+    example = 40_000
+    captured = modelport.capture(in_pairs, (torch.randn(2, example),), dynamic=True)
+    cost = sum((length / example) ** 2 for length in lengths if isinstance(length, int))
+    assert cost < 200
+    for length in (example + 1, 2 * example, 7):
+        captured.check(in_pairs, {"x": torch.randn(3, length)})
+
+
 def test_a_value_that_depends_on_a_parameter_costs_a_second_attempt_and_the_report_says_so() -> None:
     class Asks(torch.nn.Module):
         def __init__(self) -> None:

@@ -38,6 +38,9 @@ _RUNS = (16, 160)  # of one decision: at least for large graphs, at most for sma
 _ORDERS = 3  # of the data that are tried at a size of a large graph
 
 
+_COSTLY = 1 << 16  # elements of the inputs: above, a run at a larger size counts for several
+
+
 def right_at(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with_counters: bool = False) -> bool:
     """Whether the graph gives the values of the model at a size that its guards exclude; neither has to run there. The
     counters of a cache are symbols in a capture, and part of the structure else: `with_counters` they have to agree,
@@ -47,13 +50,18 @@ def right_at(model: Any, captured: Captured, inputs: Flat, sizes: Sizes, *, with
 
 def not_wrong(model: Any, captured: Captured, places: list[Place], *, with_counters: bool = False) -> bool:
     """At each of these sizes, with the example's data as they are or in another order: graphs that differ may agree at
-    one size, or for one order, by chance. The places that matter most come first. Where the model does not take another
-    order, or the graph is not for such data, nothing is said."""
+    one size, or for one order, by chance. The places that matter most come first, and those that would take long last.
+    Where the model does not take another order, or the graph is not for such data, nothing is said."""
     least, most = min(_RUNS[0], _ORDERS * len(places)), _RUNS[1]
     runs = max(least, min(most, _NODES_RUN // max(1, captured.program.node_count())))
+    weighed = sorted(((_weight(place[0](), captured.inputs), *place) for place in places), key=lambda place: place[0])
+    left = float(runs)
     for turn in range(runs if places else 0):
         rounds, at = divmod(turn, len(places))
-        inputs, sizes, has_to = places[at]
+        weight, inputs, sizes, has_to = weighed[at]
+        left -= weight
+        if turn and left < 0:
+            break
         agrees = None
         if rounds or at % 2:
             other = shuffled(inputs(), turn)
@@ -64,6 +72,16 @@ def not_wrong(model: Any, captured: Captured, places: list[Place], *, with_count
         if agrees is False:
             return False
     return True
+
+
+def _weight(inputs: Flat, example: Flat) -> float:
+    """Of a run, in runs at the example's size: attention grows with the square of what it attends to."""
+    elements = _elements(inputs)
+    return 1 if elements <= _COSTLY else max(1, (elements / _elements(example)) ** 2)
+
+
+def _elements(inputs: Flat) -> int:
+    return sum(leaf.numel() for leaf in inputs.leaves if isinstance(leaf, torch.Tensor))
 
 
 def is_wrong(model: Any, captured: Captured, inputs: Flat) -> bool:
