@@ -59,7 +59,7 @@ def items_of(rows: torch.Tensor, sizes: torch.Tensor | None) -> list[torch.Tenso
     return [piece.reshape(*shape, *rows.shape[1:]) for piece, shape in zip(pieces, shapes, strict=True)]
 
 
-def as_in_graph(wanted: Mapping[str, Any], found: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+def as_in_graph(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """What a model gives, by its names, as a graph gives it that has these results: lists of items in one tensor."""
     result = dict(wanted)
     for name in found:

@@ -200,11 +200,7 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="tests of the inputs in the file itself: any runtime then fails outside the limits of the export",
     )
-    what.add_argument(
-        "--join-lists",
-        action="store_true",
-        help="a list with a tensor for each image as one output with all, for any number of images",
-    )
+    model_arguments.add_join_lists(what)
     how = command.add_argument_group("how it is written")
     how.add_argument("--opset", type=int, help="version of ONNX's operators (default 23)")
     how.add_argument(
@@ -261,6 +257,7 @@ def _capture(command: argparse.ArgumentParser) -> None:
         "--dtype", choices=["fp32", "fp16", "bf16"], help="type of weights (default: the checkpoint's)"
     )
     command.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
+    command.set_defaults(join_lists=True)  # as modelport.capture has it
     _runs(command, "capture_model")
 
 

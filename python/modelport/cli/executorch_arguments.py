@@ -68,6 +68,7 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
         action="store_true",
         help="every axis has the size of the example; models that generate read one token at a time",
     )
+    model_arguments.add_join_lists(what)
     what.add_argument(
         "--max_seq_len",
         "--max-seq-len",

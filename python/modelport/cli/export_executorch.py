@@ -77,6 +77,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
 
     config = ExecutorchConfig(
         dynamic=not args.no_dynamic_axes,
+        join_lists=args.join_lists,
         recipe=args.recipe,
         dims=dict(args.dims) or None,
         max_seq_len=args.max_seq_len,

@@ -48,7 +48,8 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         if args.trust_remote_code:
             note_code(console, folder)
         stateful = not args.disable_stateful
-        config = OpenVINOConfig(dynamic=not args.no_dynamic_axes, dtype=args.dtype, stateful=stateful)
+        axes = {"dynamic": not args.no_dynamic_axes, "join_lists": args.join_lists}
+        config = OpenVINOConfig(**axes, dtype=args.dtype, stateful=stateful)
         return loading_for(args, folder), config
 
 

@@ -43,6 +43,7 @@ def add_pt2(
         "--dtype", choices=["fp32", "fp16", "bf16"], help="type of weights (default: the checkpoint's)"
     )
     command.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
+    model_arguments.add_join_lists(command)
     model_arguments.add(command, positive)
     command.add_argument("--atol", type=tolerance, help="tolerance (default 1e-4, in fp16 and bf16 1e-2)")
     command.add_argument("--no-check", action="store_true", help="do not compare values with the model's")

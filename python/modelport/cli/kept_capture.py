@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 # What the graph and the example are made of, besides the folder.
-_ASKED = ("task", "dtype", "batch", "sequence", "image_size", "inputs", "no_dynamic_axes", "trust_remote_code")
+_ASKED = (
+    *("task", "dtype", "batch", "sequence", "image_size", "inputs", "no_dynamic_axes", "join_lists"),
+    "trust_remote_code",
+)
 _MOST = 1 << 26  # bytes of weights: much less than a worker takes anyway
 _Warning = tuple[tuple[Any, ...], dict[str, Any]]  # as warnings.showwarning got it
 

@@ -46,7 +46,7 @@ class Loading:
         return self.captured_now() if self.remote else kept_capture.capture(self)
 
     def captured_now(self) -> Any:
-        options: dict[str, Any] = {"dynamic": not self.args.no_dynamic_axes}
+        options: dict[str, Any] = {"dynamic": not self.args.no_dynamic_axes, "join_lists": self.args.join_lists}
         if self.remote:
             return self._capture_remote(options)
         self.inputs = self._example(self.cls, self.config)

@@ -41,6 +41,14 @@ def add_inputs(group: Any, what: str = "the example (default: made by rule)") ->
     group.add_argument("--inputs", metavar="FILE", help=f"{what}: .safetensors, .npz, or a .py with inputs = {{...}}")
 
 
+def add_join_lists(group: Any) -> None:
+    group.add_argument(
+        "--join-lists",
+        action="store_true",
+        help="a list with a tensor for each image as one output with all, for any number of images",
+    )
+
+
 def add(group: Any, positive: Callable[[str], int]) -> None:
     add_revision(group)
     group.add_argument("--batch", "--batch_size", type=positive, default=2, help="size of the example (default 2)")

@@ -34,6 +34,7 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int], tolera
         help="type of weights (default: the checkpoint's)",
     )
     what.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
+    model_arguments.add_join_lists(what)
     what.add_argument(
         "--disable-stateful", action="store_true", help="the cache as inputs and outputs, not as state of the model"
     )

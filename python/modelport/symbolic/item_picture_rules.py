@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .item_rules import rule_for
-from .items import RULES, Item, Rule
+from .items import RULES, Item, Rule, of_one_size
 from .ragged import Packed, is_ragged, places
 from .unroll import Unroll
 
@@ -30,7 +30,7 @@ def _in_one_batch(name: str, axes: int) -> Rule:
         batched = item.dim() == axes + 2
         data: torch.Tensor = function(whole.flatten(0, 1) if batched else whole, *args, **kwargs)
         data = data.reshape(item.packed.count, item.packed.sizes[0], *data.shape[1:]) if batched else data
-        return Item(Packed(data, tuple(data.shape[1:]), 0, item.packed.count))
+        return of_one_size(data, item.packed.count)
 
     function: Any = getattr(torch.nn.functional, name)
     return rule
@@ -135,7 +135,7 @@ def _grid_sample(
             whole.flatten(0, 1), all_points.flatten(0, 1), mode, padding_mode, align_corners
         )
         data = data.reshape(points.count, pictures.packed.sizes[0], *data.shape[1:])
-        return Item(Packed(data, tuple(data.shape[1:]), 0, points.count))
+        return of_one_size(data, points.count)
     plain = mode == "bilinear" and padding_mode == "zeros" and grid.dim() == 4 and points.sizes[:2] == (1, 1)
     if whole is None or not plain or pictures.packed.sizes[0] != 1 or not is_ragged(points.sizes[2]):
         raise Unroll

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..base.core import read_number
-from .items import RULES, Item, Rule, number_of
+from .items import RULES, Item, Rule, number_of, of_one_size
 from .ragged import Packed, Places, Size, is_ragged, joined_within, lead_of, places, product, repeated
 from .unroll import Unroll
 
@@ -71,7 +71,7 @@ def _matmul(left: Any, right: Any) -> Item:
         if both[0] is None or both[1] is None or right.dim() < 2:
             raise Unroll
         data = torch.matmul(*both)
-        return Item(Packed(data, tuple(data.shape[1:]), 0, right.packed.count))
+        return of_one_size(data, right.packed.count)
     if right.dim() != 2:
         raise Unroll
     return _of_last_axes(torch.matmul)(left, right)
@@ -96,7 +96,7 @@ def _attention(*tensors: Any, **options: Any) -> Item:
     if any(x is None for x in whole[:3]) or any(isinstance(x, Item) for x in options.values()):
         raise Unroll
     data = torch.nn.functional.scaled_dot_product_attention(*whole, **options)
-    return Item(Packed(data, tuple(data.shape[1:]), 0, tensors[0].packed.count))
+    return of_one_size(data, tensors[0].packed.count)
 
 
 # --- along axes -------------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def _topk(item: Item, k: int, dim: int = -1, largest: bool = True, sorted: bool 
         last = -float("inf") if largest else float("inf")
         whole = _pad_sequence([item], batch_first=True, padding_value=last)
     found = torch.topk(whole, k, _axis(item, dim) + 1, largest, sorted)
-    first, second = (Item(Packed(data, tuple(data.shape[1:]), 0, item.packed.count)) for data in found)
+    first, second = (of_one_size(data, item.packed.count) for data in found)
     return first, second
 
 
@@ -253,7 +253,7 @@ def _expand(item: Item, *sizes: Any) -> Item:
         raise Unroll
     missing = len(wanted) - item.dim()
     data = packed.data.reshape(packed.count, *[1] * missing, *packed.sizes).expand(packed.count, *wanted)
-    return Item(Packed(data, tuple(data.shape[1:]), 0, packed.count))
+    return of_one_size(data, packed.count)
 
 
 def widened(original: Callable[..., Any]) -> Callable[..., Any]:

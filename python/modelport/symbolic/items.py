@@ -213,10 +213,15 @@ def are_several(count: Any) -> bool:
     return (core.sym_hint(count.node) if isinstance(count, torch.SymInt) else count) > 1
 
 
+def of_one_size(data: torch.Tensor, count: Any) -> Item:
+    """Items that are one after the other along the first axis."""
+    return Item(Packed(data, tuple(data.shape[1:]), 0, count))
+
+
 def of_rows(tensor: torch.Tensor, axis: int = 0) -> Item:
     """The items of a tensor along an axis."""
     data = tensor.movedim(axis, 0)
-    return Item(Packed(data, tuple(data.shape[1:]), 0, tensor.shape[axis]))
+    return of_one_size(data, tensor.shape[axis])
 
 
 def of_pieces(whole: torch.Tensor, lengths: torch.Tensor, axis: int) -> Item:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from ..base.errors import ExportError, problem
+from ..base.item_lists import as_in_graph
 from ..base.structure import flatten
 from .eager_values import ModuleCall, Pool, is_beneath, module_calls, operator_results
 from .tolerance import Tolerance, same_values, scale, wide
@@ -46,15 +47,17 @@ def compare(
         want = flatten(model(**copy.deepcopy(inputs)))
         torch.set_rng_state(rng)
         got = flatten(captured.run(**copy.deepcopy(inputs)))
-    if want.names != got.names:
+    found = dict(zip(got.names, got.leaves, strict=True))
+    wanted = as_in_graph(dict(zip(want.names, want.leaves, strict=True)), found)  # a file may have joined lists
+    if wanted.keys() != found.keys():
         raise problem(
             "E0401",
             f"the model gives {', '.join(want.names)}, the graph {', '.join(got.names)}",
             "capture again with these inputs",
         )
     rows, wrong = [], []
-    for name, w, g in zip(want.names, want.leaves, got.leaves, strict=True):
-        difference, same = _difference(name, g, w, atol)
+    for name, value in found.items():
+        difference, same = _difference(name, value, wanted[name], atol)
         rows += difference
         wrong += [] if same else difference
     if wrong:
