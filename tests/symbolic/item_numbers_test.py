@@ -75,6 +75,11 @@ def halved(x: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
     return torch.stack([row * (size.item() / 3) for row, size in zip(x, sizes, strict=False)])
 
 
+def cut_alike(x: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+    """Only a plain number of each size, the same for all, meets what belongs to it."""
+    return torch.stack([row[: best_of(size.tolist())[0] // 2] for row, size in zip(x, sizes, strict=False)])
+
+
 def rounded(x: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
     numbers = zip(x, sizes, strict=False)
     return torch.stack(
@@ -112,6 +117,14 @@ def test_numbers_of_items_are_as_precise_as_those_of_python(function: Callable[.
     for sizes in ([10, 20, 70], [16777217, 33554433, 7, 9, 21]):
         example = draw(len(sizes), 2), torch.tensor(sizes)
         torch.testing.assert_close(captured.run(*example), function(*example), rtol=0, atol=0)
+
+
+def test_items_that_are_gone_through_together_are_as_many() -> None:
+    captured = modelport.capture(cut_alike, pictures(3), dynamic=True)
+    for count in (3, 5):
+        torch.testing.assert_close(captured.run(*pictures(count)), cut_alike(*pictures(count)), rtol=0, atol=0)
+    with pytest.raises(ExportError, match="E0304"):
+        captured.run(pictures(5)[0], pictures(4)[1])
 
 
 def test_an_item_is_a_tensor_to_model_code_and_its_numbers_are_numbers() -> None:

@@ -168,7 +168,7 @@ def iterate(original: Callable[..., Any], note: Callable[..., None]) -> Callable
                 return iter((of_rows(self),))
             if self.dim() and isinstance(self.shape[0], torch.SymInt):
                 note_loop()
-            note("list", "enumerate")
+            note("list", "enumerate", "zip")
         return original(self)
 
     return __iter__

@@ -22,6 +22,7 @@ import torch
 from ..base.core import concerns_graph, is_recording, read_number
 from .items import Each, Item, Number
 from .progressions import Copies, Progression
+from .ragged import require_same
 from .replaced_attributes import ABSENT, Factory, original, replaced
 from .rolled import Lengths, Rows, is_rolling
 
@@ -181,6 +182,15 @@ def _enumerated(values: Any, start: int = 0) -> Iterator[tuple[Any, Any]]:
         yield (number if count is None else Each(count)), value
 
 
+def _zipped(*values: Any, **options: Any) -> Iterator[tuple[Any, ...]]:
+    """Items that a loop goes through together are as many, also where it makes plain numbers of some."""
+    for parts in builtins.zip(*values, **options):
+        counts = [part.packed.count for part in parts if isinstance(part, Item)]
+        if counts:
+            require_same(*counts)
+        yield parts
+
+
 def _over_items(values: Any, name: str) -> Any:
     """The sum, the largest or the smallest of numbers that items have, in a list that stands for all of them."""
     numbers = values.tensor if isinstance(values, Lengths) else values[0].packed.data
@@ -308,6 +318,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": _len_of,
     "range": _range_of,
     "enumerate": _enumerated,
+    "zip": _zipped,
     "sum": _sum_of,
     "min": _chosen("min"),
     "max": _chosen("max"),
