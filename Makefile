@@ -63,7 +63,7 @@ help:
 	@echo "make bench-executorch  ExecuTorch programs next to transformers.exporters and optimum-executorch (LAYERS=2 is quicker)"
 	@echo "make bench-quantize weights in 4 bits: time and error next to torchao"
 	@echo "make bench-fleet    exports a minute of every model of the zoo in every format, next to transformers.exporters"
-	@echo "make bench-build    seconds of processor of builds, demo and tests, next to another commit (BASE=...); fails if a goal is missed"
+	@echo "make bench-build    how long builds, demo and tests take from nothing, builds next to another commit (BASE=...); fails if a goal is missed"
 	@echo "make site           docs/ as a site, in build/site"
 	@echo "make support        write docs/SUPPORT.md anew"
 	@echo "make api            write docs/api.md anew"
@@ -283,7 +283,7 @@ bench-executorch: build
 	$(PY) bench/bench_planning.py
 	$(PY) bench/bench_executorch_llm.py $(if $(LAYERS),--layers $(LAYERS))
 
-bench-build: setup build $(CLIENTS)/.packages
+bench-build: setup
 	$(PY) bench/bench_build.py $(BASE)
 
 $(VENV)/.bench: $(VENV)/.packages

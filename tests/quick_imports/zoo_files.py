@@ -36,10 +36,16 @@ def _work(names: list[str], jobs: int) -> Digests:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from zoo import ROWS
 
-    rows = [row for row in ROWS if not names or str(row) in names]
+    wanted = [str(row) for row in ROWS if not names or str(row) in names]
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        found = pool.imap(digests_of, rows, chunksize=1)
-        return {str(row): one for row, one in zip(rows, found, strict=True)}
+        return dict(zip(wanted, pool.imap(_digests_of_named, wanted, chunksize=1), strict=True))
+
+
+def _digests_of_named(name: str) -> list[str]:
+    """A row itself may hold functions, which do not go from one process to another."""
+    from zoo import ROWS
+
+    return digests_of(next(row for row in ROWS if str(row) == name))
 
 
 def digests_of(row: Any) -> list[str]:
