@@ -317,3 +317,18 @@ def test_hooks_that_a_model_installs_when_it_is_first_called_are_installed_once(
     assert len(captured.output_names) == 1
     with torch.no_grad():
         assert len(model(torch.randn(3, 2))) == 1
+
+
+def test_what_was_in_new_memory_before_is_no_constant_of_the_graph() -> None:
+    def table(x: torch.Tensor) -> torch.Tensor:
+        rows = torch.empty(4, 2, dtype=torch.int64)
+        others = torch.empty_like(rows), rows.new_empty(4, 2)
+        for tensor in (rows, *others):
+            for row in range(4):
+                tensor[row, 0], tensor[row, 1] = x.shape[0], row
+        return x.sum() + rows.sum() + others[0].sum() + others[1].sum()
+
+    captured = modelport.capture(table, (torch.randn(3, 2),), dynamic=True)
+    torch.testing.assert_close(captured.run(torch.ones(5, 2)), table(torch.ones(5, 2)))
+    whole = [tensor for tensor in captured.program.weights().values() if tensor.numel() == 8]
+    assert len(whole) == 3 and not any(tensor.any() for tensor in whole)

@@ -298,6 +298,19 @@ def _stacked(data: Any, dtype: torch.dtype | None, device: Any) -> torch.Tensor:
     return torch.full((), data, dtype=dtype, device=device)
 
 
+def _without_leftovers(original: Callable[..., Any]) -> Callable[..., Any]:
+    """New memory holds what was in it before. A graph that writes into it would have that as a constant: files would
+    differ from run to run, and tell what else the process had in memory."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = original(*args, **kwargs)
+        if is_recording() and not concerns_graph(made):
+            made.detach().zero_()
+        return made
+
+    return make
+
+
 def _magnitude(_original: Any) -> Callable[..., Any]:
     """What `abs` asks of a symbol: torch's own nodes have it, and its binding of ours does not."""
 
@@ -362,6 +375,9 @@ _REPLACEMENTS = Replacements(
         (torch, "linspace", _linspace_of_symbols),
         (torch, "ones", made),
         (torch, "zeros", made),
+        (torch, "empty", _without_leftovers),
+        (torch, "empty_like", _without_leftovers),
+        (torch.Tensor, "new_empty", _without_leftovers),
         (torch, "full", made),
         (torch, "arange", counted),
         (torch, "split", split),
