@@ -48,6 +48,38 @@ def test_beams_are_the_models(loaded):
     assert torch.equal(ours.generate(**prompt, **settings), model.generate(**prompt, **settings))
 
 
+def test_buffers_are_made_known_to_the_runtime_once_and_again_when_they_grow(loaded):
+    _, ours = loaded("qwen3")
+    cache = ours.new_cache()
+    cache.room = 4
+    ours(input_ids=torch.tensor([[5, 6, 7]]), past_key_values=cache)
+    known = cache.bound()
+    ours(input_ids=torch.tensor([[8]]), past_key_values=cache)
+    assert cache.bound() is known
+    ours(input_ids=torch.tensor([[9]]), past_key_values=cache)
+    assert cache.bound() is not known and cache.get_seq_length() == 5
+
+
+def test_torch_computes_in_one_thread_between_steps_and_as_before_after_the_text(loaded):
+    _, ours = loaded("qwen3")
+    seen = []
+
+    class Watch:
+        def put(self, _):
+            seen.append(torch.get_num_threads())
+
+        def end(self):
+            pass
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        ours.generate(**_padded([4]), max_new_tokens=3, do_sample=False, streamer=Watch())
+        assert set(seen) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_a_step_writes_into_the_buffers_of_the_one_before(loaded):
     _, ours = loaded("qwen3")
     cache = ours.new_cache()

@@ -28,7 +28,8 @@ class InPlaceCache(SessionCache):
         """`room` is how many tokens there will be, as far as that is known."""
         super().__init__(kept, memory)
         self.room = room
-        self.buffers: list[torch.Tensor] = []
+        self.buffers: list[torch.Tensor] = []  # another list whenever one of them is another
+        self._bound: tuple[list[torch.Tensor], list[Any]] = ([], [])  # buffers, and how the runtime sees them
         self.lengths = torch.zeros(0, dtype=torch.int64)  # of rows
 
     def prepare(self, batch: int, tokens: int) -> None:
@@ -42,6 +43,12 @@ class InPlaceCache(SessionCache):
             room = max(needed, 2 * self.buffers[0].shape[2])
             self.buffers = [self._grown(buffer, room) for buffer in self.buffers]
         self.values = self.buffers
+
+    def bound(self) -> list[Any]:
+        """The buffers as the runtime sees them, made once: a step has dozens, and nothing else takes so long in it."""
+        if self._bound[0] is not self.buffers:
+            self._bound = self.buffers, [self.memory.to_value(buffer) for buffer in self.buffers]
+        return self._bound[1]
 
     def _grown(self, buffer: torch.Tensor, room: int) -> torch.Tensor:
         grown = torch.zeros(*buffer.shape[:2], room, buffer.shape[3], dtype=buffer.dtype)
@@ -161,7 +168,7 @@ class InPlaceDecoder(Decoder):
         fresh = inputs[_MASK][:, -call.tokens :] != 0
         counts = fresh.sum(1)
         if bool(fresh.all()) and (call.tokens == 1 or call.batch == 1 or not call.past):
-            results = self._called(inputs, own.buffers)
+            results = self._called(inputs, own.bound())
         elif call.past:
             results = self._row_by_row(inputs, fresh, own)
         else:
@@ -169,9 +176,8 @@ class InPlaceDecoder(Decoder):
         own.add(counts, call.tokens)
         return results
 
-    def _called(self, inputs: Mapping[str, torch.Tensor], buffers: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+    def _called(self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]) -> dict[str, torch.Tensor]:
         feeds = {name: self.memory.to_value(tensor) for name, tensor in inputs.items()}
-        values = [self.memory.to_value(buffer) for buffer in buffers]
         feeds |= {row.past.name: value for row, value in zip(self._own, values, strict=True)}
         into = {row.present: value for row, value in zip(self._own, values, strict=True)}
         names = self._step.outputs
@@ -186,7 +192,7 @@ class InPlaceDecoder(Decoder):
         packed = {slot.name: _in_order(inputs[slot.name], order, fresh.shape) for slot in self._step.inputs}
         packed[_MASK] = fresh.gather(1, order).to(inputs[_MASK].dtype)
         back = order.argsort(dim=1)
-        results = self._called(packed, cache.buffers)
+        results = self._called(packed, cache.bound())
         if any(_tokens_first(value, fresh.shape) is None for value in results.values()):
             # The file gives the last columns only, which are padding here.
             return self._row_by_row(inputs, fresh, cache)
@@ -201,7 +207,8 @@ class InPlaceDecoder(Decoder):
             row = {slot.name: _row(inputs[slot.name], i, there, fresh.shape) for slot in self._step.inputs}
             tokens = int(cache.lengths[i]) + int(there.sum())
             row[_MASK] = torch.ones(1, tokens, dtype=inputs[_MASK].dtype)
-            for name, value in self._called(row, [buffer[i : i + 1] for buffer in cache.buffers]).items():
+            rows = [self.memory.to_value(buffer[i : i + 1]) for buffer in cache.buffers]
+            for name, value in self._called(row, rows).items():
                 found.setdefault(name, []).append(_spread(value, there))
         return {name: torch.cat(rows) for name, rows in found.items()}
 

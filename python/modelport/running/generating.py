@@ -19,6 +19,7 @@ from .folder import Folder
 from .outputs import fields_of, output_class
 from .parts import Parts
 from .program_decoder import ProgramDecoder, refuse_no_room
+from .torch_threads import one_thread
 
 # What configs call the number of tokens that a decoder reads at most, and an encoder.
 _DECODER_CONTEXT = ("max_position_embeddings", "max_target_positions", "max_decoder_position_embeddings", "n_ctx")
@@ -224,7 +225,8 @@ def _subclass(cls: Any) -> Any:
     def generate(self: Any, *args: Any, **kwargs: Any) -> Any:
         self._generates += 1
         try:
-            return own_generate(self, *args, **kwargs)
+            with one_thread():
+                return own_generate(self, *args, **kwargs)
         finally:
             self._generates -= 1
 

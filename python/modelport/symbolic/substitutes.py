@@ -182,9 +182,9 @@ def _enumerated(values: Any, start: int = 0) -> Iterator[tuple[Any, Any]]:
         yield (number if count is None else Each(count)), value
 
 
-def _zipped(*values: Any, **options: Any) -> Iterator[tuple[Any, ...]]:
+def _zipped(*values: Any, strict: bool = False) -> Iterator[tuple[Any, ...]]:
     """Items that a loop goes through together are as many, also where it makes plain numbers of some."""
-    for parts in builtins.zip(*values, **options):
+    for parts in builtins.zip(*values, strict=strict):
         counts = [part.packed.count for part in parts if isinstance(part, Item)]
         if counts:
             require_same(*counts)
