@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_checkpoints
 import torch
-from transformers import BertConfig
 
 import modelport
 from modelport.cli import main
@@ -37,14 +37,7 @@ class Scorer(PreTrainedModel):
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of its own code, whose operators every build of the runtime has."""
     folder = tmp_path_factory.mktemp("checkpoint")
-    (folder / "mine.py").write_text(CODE)
-    scope: dict[str, Any] = {"__name__": "mine"}
-    exec(compile(CODE, str(folder / "mine.py"), "exec"), scope)
-    torch.manual_seed(0)
-    scope["Scorer"](BertConfig(vocab_size=40, max_position_embeddings=24)).save_pretrained(folder)
-    config = json.loads((folder / "config.json").read_text())
-    config |= {"architectures": ["Scorer"], "auto_map": {"AutoModel": "mine.Scorer"}}
-    (folder / "config.json").write_text(json.dumps(config))
+    tiny_checkpoints.save_own_code("Scorer", CODE, folder)
     return folder
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tiny_checkpoints
 import torch
-from transformers import BertConfig
 
 import modelport
 from modelport.cli import main
@@ -33,13 +33,7 @@ class Sums(PreTrainedModel):
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkpoint")
-    (folder / "mine.py").write_text(CODE)
-    scope: dict[str, Any] = {"__name__": "mine"}
-    exec(compile(CODE, str(folder / "mine.py"), "exec"), scope)
-    scope["Sums"](BertConfig(vocab_size=50, max_position_embeddings=24)).save_pretrained(folder)
-    config = json.loads((folder / "config.json").read_text())
-    config |= {"architectures": ["Sums"], "auto_map": {"AutoModel": "mine.Sums"}}
-    (folder / "config.json").write_text(json.dumps(config))
+    tiny_checkpoints.save_own_code("Sums", CODE, folder)
     return folder
 
 
