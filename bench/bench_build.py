@@ -14,8 +14,9 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+
+from requirements import Requirements, seconds
 
 ROOT = Path(__file__).resolve().parent.parent
 SANITIZERS = ["--preset", "dev"]
@@ -45,8 +46,8 @@ def processor_seconds(command: list[str], folder: Path) -> float:
 
 
 def build(tree: Path, options: list[str], folder: Path) -> float:
-    seconds = processor_seconds(["cmake", "-S", str(tree), "-B", str(folder), *options], tree)
-    return seconds + processor_seconds(["cmake", "--build", str(folder)], tree)
+    configuring = processor_seconds(["cmake", "-S", str(tree), "-B", str(folder), *options], tree)
+    return configuring + processor_seconds(["cmake", "--build", str(folder)], tree)
 
 
 def builds_here(scratch: Path) -> dict[str, float]:
@@ -71,30 +72,28 @@ def unpack(commit: str, folder: Path) -> Path:
     return folder
 
 
-def met(goal: str, value: float, limit: float, least: bool = False) -> bool:
-    is_met = value >= limit if least else value <= limit
-    words = "at least" if least else "at most"
-    print(f"{'met   ' if is_met else 'MISSED'} {goal}: {value:.1f}; {words} {limit:.1f} is the goal", flush=True)
-    return is_met
-
-
-def builds_are_quicker(base: str, scratch: Path) -> bool:
+def compare_builds(base: str, scratch: Path, requirements: Requirements) -> None:
     here = builds_here(scratch)
     there = builds_there(unpack(base, scratch / "base"), scratch)
     print(f"processor seconds: here, {base}")
-    for name, seconds in here.items():
-        print(f"{seconds:8.0f} {there[name]:8.0f}  {name}")
+    for name, taken in here.items():
+        print(f"{taken:8.0f} {there[name]:8.0f}  {name}")
     times_less = sum(there.values()) / sum(here.values())
-    return met(f"builds take fewer processor seconds than at {base}, times", times_less, TIMES_LESS, least=True)
+    what = f"builds take {TIMES_LESS:.0f} times fewer processor seconds than at {base}"
+    requirements.check(what, times_less >= TIMES_LESS, f"{times_less:.1f} times")
 
 
-def is_in_time(target: str, scratch: Path) -> bool:
+def time_target(target: str, scratch: Path, requirements: Requirements) -> None:
     """From the clone to the last line."""
     clone = scratch / target
-    start = time.perf_counter()
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
-    subprocess.run(["make", "-s", target], cwd=clone, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
-    return met(f"make {target} from a clone, minutes", (time.perf_counter() - start) / 60, MINUTES[target])
+
+    def build_and_run() -> None:
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+        subprocess.run(["make", "-s", target], cwd=clone, env=ENVIRONMENT, check=True, stdout=subprocess.DEVNULL)
+
+    minutes = seconds(build_and_run) / 60
+    what = f"make {target} from a clone in {MINUTES[target]:.0f} minutes"
+    requirements.check(what, minutes <= MINUTES[target], f"{minutes:.1f}")
 
 
 def main() -> int:
@@ -102,14 +101,14 @@ def main() -> int:
     parser.add_argument("base", metavar="commit", help="whose builds are compared with ours")
     parser.add_argument("--only", choices=PARTS, help="one part")
     options = parser.parse_args()
-    parts = PARTS if options.only is None else [options.only]
+    requirements = Requirements()
     with tempfile.TemporaryDirectory() as folder:
-        scratch = Path(folder)
-        goals = [
-            builds_are_quicker(options.base, scratch) if part == "builds" else is_in_time(part, scratch)
-            for part in parts
-        ]
-    return 0 if all(goals) else 1
+        for part in PARTS if options.only is None else [options.only]:
+            if part == "builds":
+                compare_builds(options.base, Path(folder), requirements)
+            else:
+                time_target(part, Path(folder), requirements)
+    return requirements.verdict()
 
 
 if __name__ == "__main__":
