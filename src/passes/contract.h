@@ -21,9 +21,9 @@ struct Contract {
   bool symbolic_arguments = true;  // arguments may be sizes that a run decides
 };
 
-/// A weight in few bits is a node until the writer stores it.
-inline constexpr std::array<std::string_view, 3> kOnnxDialects{"onnx.", "com.microsoft.",
-                                                               "modelport.quantized"};
+/// A weight in few bits, and weights in one tensor, are nodes until the writer stores them.
+inline constexpr std::array<std::string_view, 4> kOnnxDialects{
+    "onnx.", "com.microsoft.", "modelport.quantized", "modelport.joined"};
 inline constexpr std::array<std::string_view, 1> kExecutorchDialects{"et."};
 inline constexpr std::array<std::string_view, 3> kNotTorchs{"onnx.", "et.", "modelport."};
 

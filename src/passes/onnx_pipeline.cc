@@ -85,7 +85,9 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionCo
   }
   if (own) {
     for (const RuntimeFusion& fusion : kForOnnxruntimeAfter) fusion.run(lowered, context);
+    join_products(lowered, context, settings.keep_weights);
   }
+  if (settings.last_logits) keep_last_tokens(lowered, context);
   if (settings.limits_in_graph) put_limits_into_graph(lowered, settings.opset);
   hold(lowered, kPipeline.contract);
   return lowered;

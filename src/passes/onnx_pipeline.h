@@ -41,6 +41,7 @@ struct OnnxSettings {
   bool keep_weights = false;  // as they are stored: no weight is wanted transposed
   std::optional<WeightQuantization> quantization = {};
   bool limits_in_graph = false;  // the program tests its inputs itself
+  bool last_logits = false;      // who generates with it reads those of the last token alone
 };
 /// `context` is what fusions for onnxruntime need to know, and gets their notes.
 ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionContext& context);

@@ -43,5 +43,12 @@ void fuse_heads(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: a product with a weight as it is stored takes its tensor as it
 /// is.
 void fuse_flat_products(ir::Graph& graph, FusionContext& context);
+/// On the graph of ONNX operators, where it decodes: products of one tensor with several weights
+/// become one. `linked`: weights stay in the checkpoint, as they lie there.
+void join_products(ir::Graph& graph, FusionContext& context, bool linked);
+/// On the graph of ONNX operators: of what the logits alone are made from, the last token of each
+/// row is computed, and logits are [batch, 1, vocabulary]. An initializer, modelport.all_logits,
+/// brings the others back.
+void keep_last_tokens(ir::Graph& graph, FusionContext& context);
 
 }  // namespace modelport::passes

@@ -96,6 +96,17 @@ def test_a_number_of_logits_is_for_what_generates(
     assert not (tmp_path / "plain.onnx").exists()
 
 
+def test_genai_gets_the_logits_that_it_reads_and_all_where_they_are_asked_for(
+    checkpoints: Path, tmp_path: Path
+) -> None:
+    flags = ("-q", "--for", "genai", "--no-check")
+    for more, wanted in (((), "1"), (("--num-logits-to-keep", "0"), "sequence_length")):
+        assert call("export", "onnx", checkpoints / "llama", tmp_path / "out", *flags, *more) == 0
+        artifact = Artifact(tmp_path / "out" / "model.onnx")
+        logits = next(row for row in artifact.summary["outputs"] if row["name"] == "logits")
+        assert logits["shape"][1] == wanted and artifact.gives_last_logits == (not more)
+
+
 def test_weights_for_transformers_js_are_not_linked(
     checkpoints: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

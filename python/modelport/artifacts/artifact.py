@@ -16,6 +16,10 @@ from .limits import WithLimits
 from .variants import SUFFIXES, of_type
 
 further_outputs = _artifact.further_outputs
+settable_flag = _artifact.settable_flag
+
+# An initializer of files that give the logits of each row's last token: whether they give all of them after all.
+ALL_LOGITS = "modelport.all_logits"
 
 DECODERS = ("decoder_model_merged", "decoder_with_past_model", "model", "decoder_model")
 FEATURES = ("vision_encoder", "video_encoder", "audio_encoder", "speech_encoder", "image_encoder")
@@ -119,6 +123,11 @@ class Artifact(WithLimits):
     def example_names(self) -> list[str]:
         """The tensors that the whole model got when this part of it was exported; nothing where it does not say."""
         return self._json("modelport.example_names", [], lambda value: isinstance(value, str))
+
+    @property
+    def gives_last_logits(self) -> bool:
+        """Whether it leaves out all others, as long as nobody asks for them."""
+        return any(weight["name"] == ALL_LOGITS for weight in self.summary["weights"])
 
     @property
     def takes_a_past(self) -> bool:

@@ -100,7 +100,11 @@ class CallLimits:
 
     def check_shapes(self, feeds: Mapping[str, Any], shape_of: Any) -> None:
         if self.limits is not None:
-            self.limits.check_sizes([shape_of(feeds[name]) for name in self.limits.inputs])
+            self.check_sizes({name: shape_of(feeds[name]) for name in self.limits.inputs})
+
+    def check_sizes(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        if self.limits is not None:
+            self.limits.check_sizes([shapes[name] for name in self.limits.inputs])
 
     def take(self, results: Sequence[Any], truth_of: Any) -> None:
         """The results of `further_outputs`: conditions are tested before anything is kept."""

@@ -79,7 +79,8 @@ void rename(OnnxGraph& lowered, const Names& inputs, const Names& outputs) {
 std::shared_ptr<OnnxGraph> lower_to_onnx(std::shared_ptr<Program> program, int opset, bool optimize,
                                          const Names& inputs, const Names& outputs,
                                          const Names& dims, bool keep_weights, bool limits_in_graph,
-                                         const std::string& operators, std::int64_t context_length,
+                                         bool last_logits, const std::string& operators,
+                                         std::int64_t context_length,
                                          const std::optional<py::dict>& quantization) {
   const auto in_few_bits = quantization ? std::optional(quantization_of(*quantization))
                                         : std::optional<passes::WeightQuantization>();
@@ -98,7 +99,8 @@ std::shared_ptr<OnnxGraph> lower_to_onnx(std::shared_ptr<Program> program, int o
                                     .optimize = optimize,
                                     .keep_weights = keep_weights,
                                     .quantization = in_few_bits,
-                                    .limits_in_graph = limits_in_graph},
+                                    .limits_in_graph = limits_in_graph,
+                                    .last_logits = last_logits},
                                    context);
   lowered->notes = std::move(context.notes);
   rename(*lowered, inputs, outputs);
@@ -111,7 +113,9 @@ std::shared_ptr<OnnxGraph> lower_to_onnx(std::shared_ptr<Program> program, int o
 std::size_t node_count(const OnnxGraph& lowered) {
   const ir::Graph& graph = lowered.graph;
   const auto stored = [&](const ir::Node& node) {
-    if (node.op == "onnx.Constant" || node.op == "modelport.quantized") return true;
+    if (node.op == "onnx.Constant" || node.op == "modelport.quantized" ||
+        node.op == "modelport.joined")
+      return true;
     if (node.op != "onnx.Transpose") return false;
     const ir::ArgList& inputs = *node.find("inputs")->get<ir::ArgList>();
     const ir::Value& value = graph.value(*inputs[0].get<ir::ValueId>());
@@ -229,8 +233,9 @@ void bind_onnx(py::module_& module) {
   module.def("lower_onnx", &lower_to_onnx, py::arg("program"), py::arg("opset"),
              py::arg("optimize"), py::arg("inputs") = Names{}, py::arg("outputs") = Names{},
              py::arg("dims") = Names{}, py::arg("keep_weights") = false,
-             py::arg("limits_in_graph") = false, py::arg("operators") = "standard",
-             py::arg("context_length") = 0, py::arg("quantization") = py::none());
+             py::arg("limits_in_graph") = false, py::arg("last_logits") = false,
+             py::arg("operators") = "standard", py::arg("context_length") = 0,
+             py::arg("quantization") = py::none());
 }
 
 }  // namespace modelport::binding

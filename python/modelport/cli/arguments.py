@@ -190,10 +190,10 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
     what.add_argument("--no-dynamic-axes", action="store_true", help="every axis has the size of the example")
     what.add_argument(
         "--num-logits-to-keep",
-        type=_positive,
-        default=0,
+        type=_count,
         metavar="N",
-        help="of a model that generates: the logits of the last N tokens (default: of all)",
+        help="of a model that generates: the logits of the last N tokens "
+        "(default: of all, which is 0, and of each row's last one with --for genai)",
     )
     what.add_argument(
         "--limits-in-graph",
@@ -326,6 +326,12 @@ def _completion(command: argparse.ArgumentParser) -> None:
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no size: a number from 1 on")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of tokens: 0, which is all, or more")
     return int(text)
 
 

@@ -138,7 +138,8 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         external_data=args.external_data,
         weights=args.weights,
         shard_bytes=args.shard_size,
-        num_logits_to_keep=args.num_logits_to_keep,
+        num_logits_to_keep=args.num_logits_to_keep or 0,
+        last_logits=args.client == "genai" and args.num_logits_to_keep is None,  # it reads no others
         limits_in_graph=args.limits_in_graph,
         join_lists=args.join_lists,
         operators=args.operators or ("onnxruntime" if args.client == "genai" else "standard"),

@@ -36,12 +36,13 @@ def export_for_client(
     generation_config: Any = None,
 ) -> list[str]:
     """Exports a generative model into a folder that the client opens; gives notes on what is missing there. The other
-    arguments are those of `export_for_generation`; without a config, onnxruntime-genai gets onnxruntime's operators."""
+    arguments are those of `export_for_generation`; without a config, onnxruntime-genai gets onnxruntime's operators
+    and the logits that it reads."""
     from ..exporters.configs import OnnxConfig
     from ..exporters.onnx import OnnxExporter
 
     if config is None and client == "genai":
-        config = OnnxConfig(operators="onnxruntime")  # which is what runs it
+        config = OnnxConfig(operators="onnxruntime", last_logits=True)  # as it is run
     refuse_unknown(client, model.config, type(model).__name__)
     parts = OnnxExporter().export_for_generation(model, dict(inputs), config, generation_config)
     rename_parts(client, parts)

@@ -102,6 +102,8 @@ class OnnxConfig(DynamoConfig):
     `dtype` ("fp16", "bf16", "fp32") exports the model as if it had been loaded in that type; its weights are converted
     while they are written.
     `num_logits_to_keep` is for generation: only the logits of so many last tokens are computed (0: those of all).
+    `last_logits` computes those of each row's last token, padding or not, and nothing that only the others need: what
+    clients read that generate. `modelport.load` still gives all of them where it is asked for them.
     `limits_in_graph` puts tests of the inputs into the graph, for runtimes that do not read the limits of the file:
     they then fail where the model was not captured for what they are given.
     `operators="onnxruntime"` uses that runtime's own operators where they are faster, for caches above all, which it
@@ -127,6 +129,7 @@ class OnnxConfig(DynamoConfig):
     names: dict[str, str] | str | None = None
     dtype: Any = None
     num_logits_to_keep: int = 0
+    last_logits: bool = False
     limits_in_graph: bool = False
     operators: str = "standard"
     context_length: int | None = None

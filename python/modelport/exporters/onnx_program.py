@@ -74,6 +74,7 @@ class OnnxProgram:
         settings = {
             "keep_weights": keep_weights,
             "limits_in_graph": self.config.limits_in_graph,
+            "last_logits": self.config.last_logits,
             "operators": self.config.operators,
             "context_length": self.config.context_length or 0,
             "quantization": None if self.quantization is None else self.quantization.settings(self._packed),

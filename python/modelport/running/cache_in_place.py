@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from transformers.cache_utils import Cache, EncoderDecoderCache
 
-from ..artifacts.artifact import Artifact
+from ..artifacts.artifact import ALL_LOGITS, Artifact
 from ..base.errors import problem
 from ..runtimes.runner import Memory, Runner
 from .cache import Kept, SessionCache
@@ -143,6 +143,7 @@ class InPlaceDecoder(Decoder):
     def __init__(self, step: Runner):
         super().__init__(step)
         self._session = step
+        self._pairs = [(row.past.name, row.present) for row in self._own]
         self._window = "within a window" in (Artifact(step.path).note("fusions") or "")
 
     def new_cache(self, room: int = 0) -> Cache:
@@ -178,10 +179,8 @@ class InPlaceDecoder(Decoder):
 
     def _called(self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]) -> dict[str, torch.Tensor]:
         feeds = {name: self.memory.to_value(tensor) for name, tensor in inputs.items()}
-        feeds |= {row.past.name: value for row, value in zip(self._own, values, strict=True)}
-        into = {row.present: value for row, value in zip(self._own, values, strict=True)}
         names = self._step.outputs
-        results = self._session.run_into(feeds, names, into)  # type: ignore[attr-defined]
+        results = self._session.run_into(feeds, names, values, self._pairs)  # type: ignore[attr-defined]
         return {name: self.memory.to_tensor(value) for name, value in zip(names, results, strict=True)}
 
     def _packed(
@@ -189,10 +188,12 @@ class InPlaceDecoder(Decoder):
     ) -> dict[str, torch.Tensor]:
         """A prompt whose rows are padded: tokens first, each row in its own order."""
         order = fresh.int().argsort(dim=1, descending=True, stable=True)
-        packed = {slot.name: _in_order(inputs[slot.name], order, fresh.shape) for slot in self._step.inputs}
+        packed = {name: _in_order(tensor, order, fresh.shape) for name, tensor in inputs.items()}
         packed[_MASK] = fresh.gather(1, order).to(inputs[_MASK].dtype)
         back = order.argsort(dim=1)
         results = self._called(packed, cache.bound())
+        if self._gives_last(inputs):
+            return results
         if any(_tokens_first(value, fresh.shape) is None for value in results.values()):
             # The file gives the last columns only, which are padding here.
             return self._row_by_row(inputs, fresh, cache)
@@ -204,13 +205,18 @@ class InPlaceDecoder(Decoder):
         """More than one token after a past: the kernel takes one row at a time."""
         found: dict[str, list[torch.Tensor]] = {}
         for i, there in enumerate(fresh):
-            row = {slot.name: _row(inputs[slot.name], i, there, fresh.shape) for slot in self._step.inputs}
+            row = {name: _row(tensor, i, there, fresh.shape) for name, tensor in inputs.items()}
             tokens = int(cache.lengths[i]) + int(there.sum())
             row[_MASK] = torch.ones(1, tokens, dtype=inputs[_MASK].dtype)
             rows = [self.memory.to_value(buffer[i : i + 1]) for buffer in cache.buffers]
             for name, value in self._called(row, rows).items():
-                found.setdefault(name, []).append(_spread(value, there))
+                whole = value if self._gives_last(inputs) else _spread(value, there)
+                found.setdefault(name, []).append(whole)
         return {name: torch.cat(rows) for name, rows in found.items()}
+
+    def _gives_last(self, inputs: Mapping[str, torch.Tensor]) -> bool:
+        """Whether what comes out is of each row's last token, wherever that is."""
+        return bool(self._session.flags) and ALL_LOGITS not in inputs
 
 
 def _tokens_first(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -44,7 +45,7 @@ class Decoder:
     def _calls(session: Runner, kept: Sequence[Kept]) -> _Calls:
         pasts, presents = {row.past.name for row in kept}, {row.present for row in kept}
         free = [slot for name, slot in session.inputs.items() if name not in pasts]
-        return _Calls(session, free, [name for name in session.outputs if name not in presents])
+        return _Calls(session, free + session.flags, [name for name in session.outputs if name not in presents])
 
     @property
     def has_cache(self) -> bool:
@@ -54,7 +55,7 @@ class Decoder:
         own = SessionCache(self._own, self.memory)
         return EncoderDecoderCache(own, SessionCache(self._cross, self.memory)) if self._cross else own
 
-    @property
+    @functools.cached_property
     def plain_name(self) -> str | None:
         """What the model calls its state where that is a list of tensors, and no object: `past_state.0` is of state."""
         found = {name for row in self._own if (name := row.past.name.removeprefix("past_").split(".")[0])}

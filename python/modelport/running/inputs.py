@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..artifacts.artifact import ALL_LOGITS
 from ..base.errors import problem
 from ..runtimes.runner import Slot
 
@@ -38,6 +39,10 @@ def decoder_feeds(slots: Iterable[Slot], call: Call, encoder_decoder: bool) -> d
     feeds: dict[str, torch.Tensor] = {}
     for slot in slots:
         value = _given(slot.name, call.given, encoder_decoder)
+        if slot.name == ALL_LOGITS:
+            if _wants_all_logits(call, feeds):
+                feeds[slot.name] = torch.tensor(True)
+            continue
         if value is None and slot.name in _MADE:
             value = _MADE[slot.name](slot, call, feeds)
         if value is None:
@@ -46,6 +51,16 @@ def decoder_feeds(slots: Iterable[Slot], call: Call, encoder_decoder: bool) -> d
         feeds[slot.name] = _last_kinds(slot, tensor) if slot.name == "position_ids" else tensor
     _check_mask(feeds, call)
     return feeds
+
+
+def _wants_all_logits(call: Call, feeds: Mapping[str, torch.Tensor]) -> bool:
+    """`generate` says that it reads those of the last column only. In rows with padding behind them that is no token:
+    files give those of the last token."""
+    keep = call.given.get("logits_to_keep")
+    if call.tokens == 1 or not isinstance(keep, int) or keep != 1:
+        return call.tokens > 1
+    mask = feeds.get("attention_mask")
+    return mask is not None and not bool(mask[:, -1].all())
 
 
 def _given(name: str, given: Mapping[str, Any], encoder_decoder: bool) -> Any:

@@ -151,6 +151,7 @@ class ProgramSession:
         self.file = ProgramFile(path, method)
         self.limits: Limits | None = self.file.limits
         self.inputs = {row["name"]: slot_of(row) for row in self.file.inputs}
+        self.flags: list[Slot] = []
         checks = {check["output"] for check in self.limits.checks} if self.limits else set()
         self._names = [row["name"] for row in self.file.outputs]
         self.outputs = [name for name in self._names if name not in checks]

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..artifacts.artifact import Artifact
+from ..artifacts.artifact import ALL_LOGITS, Artifact
 from ..artifacts.limits import CallLimits
 from ..base.errors import ExportError, problem
 from .onnxruntime import OrtMemory, session_with_outputs, shape_of
@@ -28,16 +28,56 @@ DTYPES = {
 }
 
 
+class _Bound:
+    """A session with values that it reads and writes where they are, ready to be run again and again."""
+
+    def __init__(self, session: Any, kept: Sequence[Any], names: Sequence[tuple[str, str]], wanted: Sequence[str]):
+        """`wanted` are the other outputs."""
+        self.kept, self.wanted = kept, list(wanted)
+        self.shapes = {past: shape_of(value) for (past, _), value in zip(names, kept, strict=True)}
+        self._session, self._binding = session, session.io_binding()
+        self._fed: set[str] = set()
+        self._bind_wanted()  # first, and so they come out first
+        for (past, present), value in zip(names, kept, strict=True):
+            self._binding.bind_ortvalue_input(past, value)
+            self._binding.bind_ortvalue_output(present, value)
+
+    def fits(self, kept: Sequence[Any], wanted: Sequence[str], feeds: Mapping[str, Any]) -> bool:
+        """Whether it is ready for such a call, which may set fewer flags than the one before it."""
+        return self.kept is kept and self.wanted == wanted and self._fed <= feeds.keys()
+
+    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """Values that are good until the next run; tensors made of them stay."""
+        self._fed |= feeds.keys()
+        for name, value in feeds.items():
+            self._binding.bind_ortvalue_input(name, value)
+        self._bind_wanted()
+        self._session.run_with_iobinding(self._binding)
+        from onnxruntime import OrtValue
+
+        found = self._binding.get_outputs_as_ortvaluevector()
+        return [OrtValue(found[i]) for i in range(len(self.wanted))]
+
+    def _bind_wanted(self) -> None:
+        """Anew for each run: what came out of the last one is the caller's."""
+        for name in self.wanted:
+            self._binding.bind_output(name, "cpu")
+
+
 class OnnxFile:
     """A file that is loaded. `run` takes and gives OrtValues."""
 
     def __init__(self, path: Path, options: Mapping[str, Any]):
         self.path = path
         self.memory: Memory = OrtMemory()
-        self.limits = Artifact(path).limits
+        artifact = Artifact(path)
+        self.limits = artifact.limits
+        self.flags = [Slot(ALL_LOGITS, torch.bool, [])] if artifact.gives_last_logits else []
         self._call = CallLimits(self.limits)
+        self._bound: _Bound | None = None
+        flag = ALL_LOGITS if self.flags else None
         try:
-            self._session = session_with_outputs(path, self._call.check_outputs, **options)
+            self._session = session_with_outputs(path, self._call.check_outputs, flag, **options)
         except ExportError:
             raise
         except Exception as error:  # onnxruntime's exceptions have no common class
@@ -59,23 +99,22 @@ class OnnxFile:
         call.take(results[len(outputs) :], lambda value: bool(value.numpy().all()))
         return results[: len(outputs)]
 
-    def run_into(self, feeds: Mapping[str, Any], outputs: Sequence[str], into: Mapping[str, Any]) -> Sequence[Any]:
-        """As `run`; further outputs are written into values that there are already, which may be inputs as well."""
+    def run_into(
+        self, feeds: Mapping[str, Any], outputs: Sequence[str], kept: Sequence[Any], names: Sequence[tuple[str, str]]
+    ) -> Sequence[Any]:
+        """As `run`; the values of `kept` are read and written where they are, under pairs of names of an input and an
+        output. They are bound once for as long as the list is the same: a step has dozens."""
         call = self._call
-        call.check_shapes(feeds, shape_of)
-        binding = self._session.io_binding()
-        for name, value in {**feeds, **call.state}.items():
-            binding.bind_ortvalue_input(name, value)
-        names = [*outputs, *call.further_outputs]
-        for name in names:
-            binding.bind_output(name, "cpu")
-        for name, value in into.items():
-            binding.bind_ortvalue_output(name, value)
+        wanted, given = [*outputs, *call.further_outputs], {**feeds, **call.state}
+        bound = self._bound
+        if bound is None or not bound.fits(kept, wanted, given):
+            bound = _Bound(self._session, kept, names, wanted)
+        self._bound = None if call.state_outputs else bound  # which would be kept longer than until the next run
+        call.check_sizes({**bound.shapes, **{name: shape_of(value) for name, value in feeds.items()}})
         try:
-            self._session.run_with_iobinding(binding)
+            results = bound.run(given)
         except Exception as error:
             raise self._refused(feeds, error) from error
-        results = binding.get_outputs()[: len(names)]
         call.take(results[len(outputs) :], lambda value: bool(value.numpy().all()))
         return results[: len(outputs)]
 
@@ -96,8 +135,8 @@ class OnnxFile:
 
     def _refused(self, feeds: Mapping[str, Any], error: Exception) -> ExportError:
         """onnxruntime names the node where it failed; more often than not a size is the cause."""
-        for name, value in feeds.items():
-            what = misfit(self.inputs[name], value.shape())
+        for name, slot in self.inputs.items():
+            what = misfit(slot, feeds[name].shape()) if name in feeds else None
             if what:
                 return problem("E0301", f"{self.path.name}: {what}", self.takes())
         text = " ".join(str(error).split())

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..artifacts.artifact import further_outputs, refuse_outside
+from ..artifacts.artifact import further_outputs, refuse_outside, settable_flag
 from ..base.errors import problem
 
 # numpy has no such types; onnxruntime takes and gives their bits, under ONNX's number of the type.
@@ -51,12 +51,13 @@ def quiet_session(
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def session_with_outputs(path: Path, names: Sequence[str], **settings: Any) -> Any:
-    """A session on a file that gives values of these names besides its outputs."""
-    if not names:
+def session_with_outputs(path: Path, names: Sequence[str], flag: str | None = None, **settings: Any) -> Any:
+    """A session on a file that gives values of these names besides its outputs, and takes a flag besides its inputs."""
+    if not names and flag is None:
         return quiet_session(path, **settings)
     refuse_outside(path)
-    return quiet_session(path.read_bytes() + further_outputs(names), weights_in=path.parent, **settings)
+    more = further_outputs(names) + (settable_flag(flag) if flag else b"")
+    return quiet_session(path.read_bytes() + more, weights_in=path.parent, **settings)
 
 
 def run_session(

@@ -93,6 +93,7 @@ class IrSession:
         self.file.refuse_other_weights()
         self.limits: Limits | None = self.file.limits
         self.inputs = {row["name"]: _slot(path, row) for row in self.file.inputs}
+        self.flags: list[Slot] = []
         self.outputs = [row["name"] for row in self.file.outputs]
         self._checks = [check["output"] for check in self.limits.checks] if self.limits else []
         self._compiled = _compiled(path, options)

@@ -45,6 +45,7 @@ class Runner(Protocol):
     limits: Limits | None
     inputs: dict[str, Slot]
     outputs: list[str]
+    flags: list[Slot]  # further inputs, which have a value where nobody gives one
 
     def run(self, feeds: Mapping[str, Any], outputs: Sequence[str]) -> Sequence[Any]:
         """The outputs by these names, as values of the runtime."""

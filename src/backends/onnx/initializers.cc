@@ -70,6 +70,38 @@ std::string bytes_of(const ir::Node& node, Dtype dtype) {
 
 /// Its results are tensors of the file: codes, scales, and zero points where there are any.
 constexpr std::string_view kQuantized = "modelport.quantized";
+/// Its result is one tensor of the file: rows of several, one after the other.
+constexpr std::string_view kJoined = "modelport.joined";
+
+std::vector<ir::ValueId> inputs_of(const ir::Node& node) {
+  std::vector<ir::ValueId> inputs;
+  ir::for_each_value(*node.find("inputs"), [&](ir::ValueId id) { inputs.push_back(id); });
+  return inputs;
+}
+
+/// "a.q+k.weight" of "a.q.weight" and "a.k.weight".
+std::string joined_name(const std::vector<std::string>& names) {
+  const std::string& first = names[0];
+  std::size_t before = first.size();
+  std::size_t after = first.size();
+  for (const std::string& name : names) {
+    const std::size_t most = std::min(first.size(), name.size());
+    std::size_t same = 0;
+    while (same < most && first[same] == name[same]) ++same;
+    before = std::min(before, same);
+    same = 0;
+    while (same < most && first[first.size() - 1 - same] == name[name.size() - 1 - same]) ++same;
+    after = std::min(after, same);
+  }
+  // Whole words between dots.
+  before = first.rfind('.', before == 0 ? 0 : before - 1) + 1;
+  const std::size_t end = first.find('.', first.size() - after);
+  after = end == std::string::npos ? 0 : first.size() - end;
+  std::string joined = first.substr(0, first.size() - after);
+  for (std::size_t i = 1; i < names.size(); ++i)
+    joined += "+" + names[i].substr(before, names[i].size() - before - after);
+  return joined + first.substr(first.size() - after);
+}
 
 weights::Scheme scheme_of(const ir::Graph& graph, const ir::Node& node) {
   const auto integer = [&](std::string_view name) {
@@ -124,6 +156,8 @@ class Collector {
       const ir::Node& node = graph_.nodes()[i];
       if (node.op == kQuantized) {
         store_quantized(node);
+      } else if (node.op == kJoined) {
+        store_joined(node);
       } else if (result_.stored[i]) {
         store_transposed(node);
       }
@@ -149,8 +183,10 @@ class Collector {
           continue;
         }
       }
-      if (node.op == kQuantized) {
+      if (node.op == kQuantized || node.op == kJoined) {
         result_.stored[i] = true;
+        if (node.op == kJoined)
+          for (const ir::ValueId id : inputs_of(node)) is_part_.insert(id.index);
         continue;
       }
       for (const ir::NamedArg& named : node.args)
@@ -187,6 +223,10 @@ class Collector {
   bool is_state(ir::ValueId id) const { return state_.contains(id.index); }
 
   void add_weight(ir::ValueId id, const weights::Weight* weight, bool transposed) {
+    result_.all.push_back(initializer_of(id, weight, transposed));
+  }
+
+  Initializer initializer_of(ir::ValueId id, const weights::Weight* weight, bool transposed) const {
     Initializer initializer;
     initializer.name = names_.of(id);
     const ir::TensorType& type = graph_.value(id).tensor();
@@ -204,7 +244,7 @@ class Collector {
     initializer.bytes = byte_size(initializer.dtype);
     for (const std::int64_t size : initializer.shape)
       initializer.bytes *= static_cast<std::uint64_t>(size);
-    result_.all.push_back(std::move(initializer));
+    return initializer;
   }
 
   void store_transposed(const ir::Node& node) {
@@ -227,15 +267,37 @@ class Collector {
       tensors =
           std::make_shared<QuantizedTensors>(*weight, scheme_of(graph_, node), order_of(node));
     for (std::size_t i = 0; i < node.results.size(); ++i) {
-      names_.rename(node.results[i], graph_.value(source).name + kParts[i].second);
-      add_weight(node.results[i], weight, false);
-      result_.all.back().quantized = tensors;
-      result_.all.back().part = kParts[i].first;
+      const ir::ValueId id = node.results[i];
+      names_.rename(id, graph_.value(source).name + kParts[i].second);
+      Initializer made = initializer_of(id, weight, false);
+      made.quantized = tensors;
+      made.part = kParts[i].first;
+      if (is_part_.contains(id.index)) {
+        parts_.emplace(id.index, std::move(made));
+      } else {
+        result_.all.push_back(std::move(made));
+      }
     }
+  }
+
+  void store_joined(const ir::Node& node) {
+    std::vector<std::string> names;
+    std::vector<Initializer> parts;
+    for (const ir::ValueId id : inputs_of(node)) {
+      names.push_back(names_.of(id));
+      const auto made = parts_.find(id.index);
+      parts.push_back(made != parts_.end() ? std::move(made->second)
+                                           : initializer_of(id, weight_of_[id.index], false));
+    }
+    names_.rename(node.results[0], joined_name(names));
+    add_weight(node.results[0], parts[0].weight, false);
+    result_.all.back().parts = std::move(parts);
   }
 
   void add_constant(std::size_t index, const ir::Node& node) {
     const ir::TensorType& type = graph_.value(node.results[0]).tensor();
+    if (const ir::Arg* given = node.find("name"))  // a client may set another
+      names_.rename(node.results[0], *given->get<std::string>());
     Initializer initializer{.name = names_.of(node.results[0]),
                             .dtype = type.dtype,
                             .shape = numbers_of(*node.find("shape")),
@@ -251,6 +313,8 @@ class Collector {
   std::vector<const weights::Weight*> weight_of_;
   std::unordered_map<std::string, ir::ValueId> by_contents_;
   std::unordered_set<std::uint32_t> state_;
+  std::unordered_set<std::uint32_t> is_part_;             // values of a joined tensor
+  std::unordered_map<std::uint32_t, Initializer> parts_;  // those that are made
   Initializers result_;
 };
 

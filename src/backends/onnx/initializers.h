@@ -44,10 +44,12 @@ struct Initializer {
   bool is_state = false;  // a run changes it
   std::shared_ptr<QuantizedTensors> quantized = {};
   QuantizedTensors::Part part = QuantizedTensors::Part::codes;  // of what is quantized
-  std::string raw;                                              // of constants
+  std::vector<Initializer> parts = {};  // one after the other, where it is made of several
+  std::string raw;                      // of constants
   std::uint64_t bytes = 0;
 
   bool is_constant() const { return weight == nullptr; }
+  /// Of one that has no parts.
   weights::ConversionCounts stream(weights::Sink& sink) const;
 };
 

@@ -300,4 +300,17 @@ std::string further_outputs(std::span<const std::string> names) {
   return data;
 }
 
+std::string settable_flag(const std::string& name) {
+  std::string data;
+  protozero::pbf_builder<proto::Model> model(data);
+  protozero::pbf_builder<proto::Graph> graph(model, proto::Model::graph);
+  protozero::pbf_builder<proto::ValueInfo> value(graph, proto::Graph::input);
+  value.add_string(proto::ValueInfo::name, name);
+  protozero::pbf_builder<proto::Type> type(value, proto::ValueInfo::type);
+  protozero::pbf_builder<proto::TensorType> tensor(type, proto::Type::tensor_type);
+  tensor.add_int32(proto::TensorType::elem_type, proto::data_type(Dtype::boolean));
+  tensor.add_message(proto::TensorType::shape, std::string());
+  return data;
+}
+
 }  // namespace modelport::onnx

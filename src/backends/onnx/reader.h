@@ -59,5 +59,7 @@ ModelSummary summarize(std::span<const std::byte> bytes, const std::string& name
 /// The model with these values of its main graph as further outputs: protobuf merges what follows
 /// a message into it, so this is what to append to the file's bytes.
 std::string further_outputs(std::span<const std::string> names);
+/// In the same way: an initializer that is true or false becomes what a call may set.
+std::string settable_flag(const std::string& name);
 
 }  // namespace modelport::onnx

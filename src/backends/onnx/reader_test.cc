@@ -232,5 +232,18 @@ TEST_CASE("further outputs are appended to a file") {
   CHECK(summary.nodes.size() == 1);
 }
 
+TEST_CASE(
+    "what a call may set is appended to the inputs of a file, and is none where it has a value") {
+  const std::string whole = model(graph({{1, node("Add")}}));
+  const ModelSummary without = summarize(bytes(whole + settable_flag("flag")), "file.onnx");
+  REQUIRE(without.inputs.size() == 1);
+  CHECK(without.inputs[0].name == "flag");
+  CHECK(without.inputs[0].has_shape);
+  const std::string set = model(graph({{1, node("Add")}, {5, weight("flag", {}, "0")}}));
+  const ModelSummary with = summarize(bytes(set + settable_flag("flag")), "file.onnx");
+  CHECK(with.inputs.empty());
+  CHECK(with.weights.size() == 1);
+}
+
 }  // namespace
 }  // namespace modelport::onnx

@@ -61,6 +61,8 @@ class FileParts {
 
 void FileParts::stream(const Initializer& initializer, weights::Sink& sink,
                        std::vector<weights::ConversionLoss>& losses) const {
+  for (const Initializer& part : initializer.parts) stream(part, sink, losses);
+  if (!initializer.parts.empty()) return;
   const weights::ConversionCounts counts = initializer.stream(sink);
   if (counts == weights::ConversionCounts{}) return;
   losses.push_back(
@@ -212,7 +214,8 @@ void link_weights(FileParts& parts, const OnnxOptions& options,
     const Initializer& initializer = parts.initializers()[i];
     const weights::Weight* weight = initializer.weight;
     const bool as_it_is = weight != nullptr && weight->file && !initializer.transposed &&
-                          initializer.quantized == nullptr && weight->dtype == initializer.dtype;
+                          initializer.quantized == nullptr && initializer.parts.empty() &&
+                          weight->dtype == initializer.dtype;
     if (!as_it_is) continue;
     parts.place(i, {seen_from(folder, home, weight->file->path()), weight->file_offset});
   }

@@ -201,4 +201,28 @@ TEST_CASE("two outputs of one name are an error") {
                        ExportError);
 }
 
+TEST_CASE("weights that are joined are one tensor of the file, one after the other") {
+  const ir::Graph graph = ir::parse_graph(
+      "graph g(%i: i64[batch])\n  where batch in 1.. = 2\n"
+      "  weights @a.copy.bias: f32[2], @a.next.bias: f32[2]\n{\n"
+      "  %1 = modelport.joined(inputs=[@a.copy.bias, @a.next.bias]) : f32[4]\n"
+      "  %2 = onnx.Gather(inputs=[%1, %i], axis=0) : f32[batch]\n  return y = %2\n}\n");
+  weights::WeightStore weights;
+  const auto add = [&](std::string name, const std::vector<float>& numbers) {
+    const auto bytes = std::as_bytes(std::span(numbers));
+    weights.add_owned(std::move(name), Dtype::f32, weights::Shape{2},
+                      std::vector<std::byte>(bytes.begin(), bytes.end()));
+  };
+  add("a.copy.bias", {1, 2});
+  add("a.next.bias", {3, 4});
+  const std::string bytes = onnx_bytes({.graph = graph, .weights = weights, .options = {}});
+  const ModelSummary model = read(bytes);
+  REQUIRE(model.weights.size() == 1);
+  CHECK(model.weights[0].name == "a.copy+next.bias");
+  CHECK(model.operators.size() == 1);
+  const std::vector<float> joined{1, 2, 3, 4};
+  CHECK(bytes.find(std::string(reinterpret_cast<const char*>(joined.data()), 16)) !=
+        std::string::npos);
+}
+
 }  // namespace modelport::onnx
