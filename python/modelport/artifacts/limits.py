@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _artifact
 from ..base.errors import ExportError, problem
+from ..base.json_text import parse_json
 
 _artifact.set_exception_class(ExportError)
 
@@ -19,6 +21,7 @@ class Limits:
     """`check_sizes` and `check_data` raise E0304, with the model's line, where a call is outside."""
 
     def __init__(self, json_text: str):
+        self._text = json_text
         self._record = _artifact.Limits(json_text)
         self.inputs: list[str] = self._record.inputs()
         self.checks: list[dict[str, Any]] = self._record.checks()
@@ -42,6 +45,16 @@ class Limits:
     def check_sizes(self, shapes: Sequence[Sequence[int]]) -> None:
         """`shapes` are in the order of `inputs`."""
         self._record.check(shapes)
+
+    def without_repeated(self, sizes: Mapping[str, Sequence[int]]) -> Limits:
+        """The same with one of all inputs that have an equal shape and these equal sizes: a cache has dozens."""
+        record, seen, kept = parse_json(self._text), set(), []
+        for row in record["inputs"]:
+            alike = (str(row["shape"]), tuple(sizes[row["name"]])) if row["name"] in sizes else row["name"]
+            if alike not in seen:
+                kept.append(row)
+            seen.add(alike)
+        return Limits(json.dumps(record | {"inputs": kept}))
 
     def broken_by(self, shapes: Sequence[Sequence[int]]) -> str | None:
         """The first limit that these sizes break, in words."""
@@ -100,11 +113,7 @@ class CallLimits:
 
     def check_shapes(self, feeds: Mapping[str, Any], shape_of: Any) -> None:
         if self.limits is not None:
-            self.check_sizes({name: shape_of(feeds[name]) for name in self.limits.inputs})
-
-    def check_sizes(self, shapes: Mapping[str, Sequence[int]]) -> None:
-        if self.limits is not None:
-            self.limits.check_sizes([shapes[name] for name in self.limits.inputs])
+            self.limits.check_sizes([shape_of(feeds[name]) for name in self.limits.inputs])
 
     def take(self, results: Sequence[Any], truth_of: Any) -> None:
         """The results of `further_outputs`: conditions are tested before anything is kept."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from transformers.cache_utils import Cache, EncoderDecoderCache
 
 from ..artifacts.artifact import ALL_LOGITS, Artifact
 from ..base.errors import problem
+from ..runtimes.onnxruntime import array_value
 from ..runtimes.runner import Memory, Runner
 from .cache import Kept, SessionCache
 from .decoder import Decoder
 from .inputs import Call
+
+if TYPE_CHECKING:
+    from ..runtimes.onnx_file import OnnxFile
 
 # The axis of a cache that may be longer than the tokens in it.
 ROOM = "cache_length"
@@ -30,7 +35,16 @@ class InPlaceCache(SessionCache):
         self.room = room
         self.buffers: list[torch.Tensor] = []  # another list whenever one of them is another
         self._bound: tuple[list[torch.Tensor], list[Any]] = ([], [])  # buffers, and how the runtime sees them
-        self.lengths = torch.zeros(0, dtype=torch.int64)  # of rows
+        self._lengths = torch.zeros(0, dtype=torch.int64)  # of rows, and how many tokens each has got since
+        self._ahead = 0
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        return self._lengths + self._ahead if self._ahead else self._lengths
+
+    @lengths.setter
+    def lengths(self, lengths: torch.Tensor) -> None:
+        self._lengths, self._ahead = lengths, 0
 
     def prepare(self, batch: int, tokens: int) -> None:
         """Room for so many tokens more in each row."""
@@ -63,6 +77,11 @@ class InPlaceCache(SessionCache):
         """After a call with so many columns, of which `counts` were tokens in each row."""
         self.lengths = self.lengths + counts
         self.seen += tokens
+
+    def add_one(self) -> None:
+        """After a call with one token in each row."""
+        self._ahead += 1
+        self.seen += 1
 
     def tensors(self) -> list[torch.Tensor]:
         longest = int(self.lengths.max()) if self.buffers else 0
@@ -143,6 +162,7 @@ class InPlaceDecoder(Decoder):
     def __init__(self, step: Runner):
         super().__init__(step)
         self._session = step
+        self._file = cast("OnnxFile", step)  # other runtimes have no such files
         self._pairs = [(row.past.name, row.present) for row in self._own]
         self._window = "within a window" in (Artifact(step.path).note("fusions") or "")
 
@@ -177,11 +197,32 @@ class InPlaceDecoder(Decoder):
         own.add(counts, call.tokens)
         return results
 
-    def _called(self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]) -> dict[str, torch.Tensor]:
+    @property
+    def keeps_state(self) -> bool:
+        """Besides the cache."""
+        return self._file.keeps_state
+
+    @functools.cached_property
+    def free_inputs(self) -> set[str]:
+        """What the file takes besides the cache and flags."""
+        return {slot.name for slot in self._step.inputs} - {flag.name for flag in self._session.flags}
+
+    def run_bound(
+        self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]
+    ) -> tuple[dict[str, torch.Tensor], Any]:
+        """The outputs, and what is bound now, for `run_again`."""
         feeds = {name: self.memory.to_value(tensor) for name, tensor in inputs.items()}
         names = self._step.outputs
-        results = self._session.run_into(feeds, names, values, self._pairs)  # type: ignore[attr-defined]
-        return {name: self.memory.to_tensor(value) for name, value in zip(names, results, strict=True)}
+        bound = self._file.bound_to(values, self._pairs, names, feeds)
+        results = self._file.run_bound(bound, feeds, len(names))
+        return {name: self.memory.to_tensor(value) for name, value in zip(names, results, strict=True)}, bound
+
+    def run_again(self, bound: Any, mask: Any) -> None:
+        """With another mask, an array; all other inputs and the outputs lie where they lay."""
+        self._file.run_bound(bound, {_MASK: array_value(mask)}, len(self._step.outputs), again=True)
+
+    def _called(self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]) -> dict[str, torch.Tensor]:
+        return self.run_bound(inputs, values)[0]
 
     def _packed(
         self, inputs: Mapping[str, torch.Tensor], fresh: torch.Tensor, cache: InPlaceCache

@@ -13,6 +13,7 @@ from transformers.generation.utils import ALL_CACHE_NAMES, GenerationMixin
 
 from ..base.errors import problem
 from ..models.locks import building_alone
+from . import plain_loop
 from .cache_in_place import InPlaceCache
 from .features import repeated
 from .folder import Folder
@@ -104,6 +105,23 @@ class OnSessions:
                 if isinstance(cache, InPlaceCache):  # what is allocated once is as long as the text can get
                     cache.room = generation_config.max_length
         return result
+
+    def _sample(
+        self,
+        input_ids: torch.Tensor,
+        logits_processor: Any,
+        stopping_criteria: Any,
+        generation_config: Any,
+        synced_gpus: bool = False,
+        streamer: Any = None,
+        **model_kwargs: Any,
+    ) -> Any:
+        settings = (logits_processor, stopping_criteria, generation_config, streamer)
+        if not synced_gpus and plain_loop.fits(self, self._parts, generation_config, model_kwargs):
+            return plain_loop.generated(self, self._parts, input_ids, model_kwargs, settings)
+        return super()._sample(  # type: ignore[misc]
+            input_ids, logits_processor, stopping_criteria, generation_config, synced_gpus, streamer, **model_kwargs
+        )
 
     def _supports_mm_encoder_outputs(self) -> bool:
         return False  # encoders run in forward, with everything else

@@ -11,6 +11,7 @@ import torch
 from ..artifacts.artifact import ALL_LOGITS, Artifact
 from ..artifacts.limits import CallLimits
 from ..base.errors import ExportError, problem
+from .bound_values import BoundValues
 from .onnxruntime import OrtMemory, session_with_outputs, shape_of
 from .runner import Memory, Slot, misfit
 
@@ -28,42 +29,6 @@ DTYPES = {
 }
 
 
-class _Bound:
-    """A session with values that it reads and writes where they are, ready to be run again and again."""
-
-    def __init__(self, session: Any, kept: Sequence[Any], names: Sequence[tuple[str, str]], wanted: Sequence[str]):
-        """`wanted` are the other outputs."""
-        self.kept, self.wanted = kept, list(wanted)
-        self.shapes = {past: shape_of(value) for (past, _), value in zip(names, kept, strict=True)}
-        self._session, self._binding = session, session.io_binding()
-        self._fed: set[str] = set()
-        self._bind_wanted()  # first, and so they come out first
-        for (past, present), value in zip(names, kept, strict=True):
-            self._binding.bind_ortvalue_input(past, value)
-            self._binding.bind_ortvalue_output(present, value)
-
-    def fits(self, kept: Sequence[Any], wanted: Sequence[str], feeds: Mapping[str, Any]) -> bool:
-        """Whether it is ready for such a call, which may set fewer flags than the one before it."""
-        return self.kept is kept and self.wanted == wanted and self._fed <= feeds.keys()
-
-    def run(self, feeds: Mapping[str, Any]) -> list[Any]:
-        """Values that are good until the next run; tensors made of them stay."""
-        self._fed |= feeds.keys()
-        for name, value in feeds.items():
-            self._binding.bind_ortvalue_input(name, value)
-        self._bind_wanted()
-        self._session.run_with_iobinding(self._binding)
-        from onnxruntime import OrtValue
-
-        found = self._binding.get_outputs_as_ortvaluevector()
-        return [OrtValue(found[i]) for i in range(len(self.wanted))]
-
-    def _bind_wanted(self) -> None:
-        """Anew for each run: what came out of the last one is the caller's."""
-        for name in self.wanted:
-            self._binding.bind_output(name, "cpu")
-
-
 class OnnxFile:
     """A file that is loaded. `run` takes and gives OrtValues."""
 
@@ -74,7 +39,7 @@ class OnnxFile:
         self.limits = artifact.limits
         self.flags = [Slot(ALL_LOGITS, torch.bool, [])] if artifact.gives_last_logits else []
         self._call = CallLimits(self.limits)
-        self._bound: _Bound | None = None
+        self._bound: BoundValues | None = None
         flag = ALL_LOGITS if self.flags else None
         try:
             self._session = session_with_outputs(path, self._call.check_outputs, flag, **options)
@@ -99,24 +64,33 @@ class OnnxFile:
         call.take(results[len(outputs) :], lambda value: bool(value.numpy().all()))
         return results[: len(outputs)]
 
-    def run_into(
-        self, feeds: Mapping[str, Any], outputs: Sequence[str], kept: Sequence[Any], names: Sequence[tuple[str, str]]
+    @property
+    def keeps_state(self) -> bool:
+        return bool(self._call.state_outputs)
+
+    def bound_to(
+        self, kept: Sequence[Any], names: Sequence[tuple[str, str]], outputs: Sequence[str], feeds: Mapping[str, Any]
+    ) -> BoundValues:
+        """For `run_bound`: the values of `kept` are read and written where they are, under pairs of names of an input
+        and an output. They are bound once for as long as the list is the same: a step has dozens."""
+        wanted = [*outputs, *self._call.further_outputs]
+        # State outlives the next run, and what is bound does not.
+        if self._bound is None or self.keeps_state or not self._bound.fits(kept, wanted, {**feeds, **self._call.state}):
+            self._bound = BoundValues(self._session, self.limits, kept, names, wanted)
+        return self._bound
+
+    def run_bound(
+        self, bound: BoundValues, feeds: Mapping[str, Any], outputs: int, *, again: bool = False
     ) -> Sequence[Any]:
-        """As `run`; the values of `kept` are read and written where they are, under pairs of names of an input and an
-        output. They are bound once for as long as the list is the same: a step has dozens."""
-        call = self._call
-        wanted, given = [*outputs, *call.further_outputs], {**feeds, **call.state}
-        bound = self._bound
-        if bound is None or not bound.fits(kept, wanted, given):
-            bound = _Bound(self._session, kept, names, wanted)
-        self._bound = None if call.state_outputs else bound  # which would be kept longer than until the next run
-        call.check_sizes({**bound.shapes, **{name: shape_of(value) for name, value in feeds.items()}})
+        """As `run`, with so many outputs. With `again`, `feeds` are those inputs that are others than in the last call,
+        and outputs lie where they lay, in the sizes that they had."""
+        bound.take({**feeds, **self._call.state})
         try:
-            results = bound.run(given)
+            results = bound.run(again=again)
         except Exception as error:
             raise self._refused(feeds, error) from error
-        call.take(results[len(outputs) :], lambda value: bool(value.numpy().all()))
-        return results[: len(outputs)]
+        self._call.take(results[outputs:], lambda value: bool(value.numpy().all()))
+        return results[:outputs]
 
     def reset(self) -> None:
         """Buffers that the model writes to, as they were when it was exported."""

@@ -111,6 +111,13 @@ def _from_value(value: Any, dtype: torch.dtype) -> torch.Tensor:
     return torch.frombuffer(bytearray(memory), dtype=dtype).view(value.shape())
 
 
+def array_value(array: Any) -> Any:
+    """An array as onnxruntime sees it: the same memory."""
+    from onnxruntime import OrtValue
+
+    return OrtValue.ortvalue_from_numpy(array)
+
+
 class OrtMemory:
     """Tensors and OrtValues over the same memory."""
 
