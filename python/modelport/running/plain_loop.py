@@ -1,5 +1,5 @@
-"""The loop of `generate` without beams. transformers' own, which is for models of any kind, takes a tenth of the time of a
-small model between two steps. The same tokens, random numbers, streamers and criteria."""
+"""The loop of `generate` without beams. That of transformers is for models of any kind, and takes a tenth of the time
+of a small model between two steps. The same tokens, random numbers, streamers and criteria."""
 
 from __future__ import annotations
 
