@@ -93,15 +93,16 @@ std::pair<Blob, Blob> folded_blobs(const NormFold& fold) {
 
 std::pair<Blob, Blob> quantized_blobs(const weights::Weight& weight, const weights::Scheme& scheme,
                                       const weights::QuantizedForm& form) {
+  constexpr weights::QuantizeOptions kUnmeasured{.measures_error = false};
   const auto kept = std::make_shared<std::vector<std::byte>>();
   Blob codes{form.codes.byte_count(), [=, from = &weight](weights::Sink& sink) {
                weights::MemorySink scales;
-               weights::quantize(*from, scheme, {.codes = &sink, .scales = &scales});
+               weights::quantize(*from, scheme, {.codes = &sink, .scales = &scales}, kUnmeasured);
                *kept = scales.take();
              }};
   Blob scales{form.scales.byte_count(), [=, from = &weight](weights::Sink& sink) {
                 if (kept->empty()) {
-                  weights::quantize(*from, scheme, {.scales = &sink});
+                  weights::quantize(*from, scheme, {.scales = &sink}, kUnmeasured);
                   return;
                 }
                 sink.write(*kept);

@@ -347,7 +347,7 @@ void QuantizedTensors::stream(Part part, weights::Sink& sink) {
   if (part == Part::codes)
     sinks.codes = order_ == Order::plain ? &sink : static_cast<weights::Sink*>(&rows);
   if (scheme_.zero_points) sinks.zero_points = &zero_points;
-  weights::quantize(weight_, scheme_, sinks);
+  weights::quantize(weight_, scheme_, sinks, {.measures_error = false});
   if (part != Part::codes)
     return write(part == Part::scales ? scales.bytes() : zero_points.bytes(), sink);
   if (order_ == Order::interleaved) write(rows.bytes(), sink);

@@ -11,9 +11,13 @@ namespace {
 
 constexpr std::size_t kBlock = 64;  // of a group, whose codes are narrowed to bytes together
 
+enum class Summed { nothing, weights, weights_and_energies };
+
 /// In steps of the scale, so that squares neither overflow nor vanish.
-template <bool kWeighted>
+template <Summed kSummed>
 class StepSums {
+  static constexpr bool kWeighted = kSummed == Summed::weights_and_energies;
+
  public:
   explicit StepSums(const Window& window)
       : inverse_(all(1 / window.scale)), low_(all(window.low)), high_(all(window.high)) {}
@@ -22,6 +26,7 @@ class StepSums {
   Floats add(Floats weights, Floats energies) {
     const Floats steps = weights * inverse_;
     const Floats q = rounded(clamped(steps, low_, high_));
+    if constexpr (kSummed == Summed::nothing) return q - low_;
     const Floats off = steps - q;
     error_ += off * off;
     total_ += steps * steps;
@@ -67,15 +72,16 @@ class StepSums {
 };
 
 /// Codes into `codes`, unless that is null.
-template <bool kWeighted>
+template <Summed kSummed>
 SquareSums measure_group(std::span<const float> weights, const float* energies,
                          const Window& window, std::uint8_t* codes) {
   constexpr std::size_t kPiece = 1024;  // as many as floats sum well
+  constexpr bool kWeighted = kSummed == Summed::weights_and_energies;
   std::array<float, kBlock> block;
   SquareSums sums;
   for (std::size_t begin = 0; begin < weights.size(); begin += kPiece) {
     const std::size_t end = std::min(begin + kPiece, weights.size());
-    StepSums<kWeighted> part(window);
+    StepSums<kSummed> part(window);
     for (std::size_t i = begin; i < end; i += kBlock) {
       const std::size_t count = std::min(kBlock, end - i);
       part.add_block(weights.data() + i, kWeighted ? energies + i : nullptr, count, block.data());
@@ -84,7 +90,20 @@ SquareSums measure_group(std::span<const float> weights, const float* energies,
         codes[i + k] = static_cast<std::uint8_t>(static_cast<std::int32_t>(block[k]));
       }
     }
-    sums += part.sums(window.scale);
+    if constexpr (kSummed != Summed::nothing) sums += part.sums(window.scale);
+  }
+  return sums;
+}
+
+template <Summed kSummed>
+SquareSums encode_groups(std::span<const float> weights, const float* energies, std::size_t group,
+                         std::span<const Window> windows, std::span<std::uint8_t> codes) {
+  SquareSums sums;
+  for (std::size_t g = 0; g < windows.size(); ++g) {
+    const std::size_t begin = g * group;
+    const auto part = weights.subspan(begin, std::min(group, weights.size() - begin));
+    sums += measure_group<kSummed>(part, energies == nullptr ? nullptr : energies + begin,
+                                   windows[g], &codes[begin]);
   }
   return sums;
 }
@@ -114,22 +133,22 @@ Range range_of(std::span<const float> weights) {
 
 SquareSums measure(std::span<const float> weights, std::span<const float> energies,
                    const Window& window) {
-  return energies.empty() ? measure_group<false>(weights, nullptr, window, nullptr)
-                          : measure_group<true>(weights, energies.data(), window, nullptr);
+  return energies.empty() ? measure_group<Summed::weights>(weights, nullptr, window, nullptr)
+                          : measure_group<Summed::weights_and_energies>(weights, energies.data(),
+                                                                        window, nullptr);
 }
 
 SquareSums encode(std::span<const float> weights, std::span<const float> energies,
                   std::size_t group, std::span<const Window> windows,
                   std::span<std::uint8_t> codes) {
-  SquareSums sums;
-  for (std::size_t g = 0; g < windows.size(); ++g) {
-    const std::size_t begin = g * group;
-    const auto part = weights.subspan(begin, std::min(group, weights.size() - begin));
-    sums += energies.empty()
-                ? measure_group<false>(part, nullptr, windows[g], &codes[begin])
-                : measure_group<true>(part, &energies[begin], windows[g], &codes[begin]);
-  }
-  return sums;
+  return energies.empty() ? encode_groups<Summed::weights>(weights, nullptr, group, windows, codes)
+                          : encode_groups<Summed::weights_and_energies>(weights, energies.data(),
+                                                                        group, windows, codes);
+}
+
+void encode_only(std::span<const float> weights, std::size_t group, std::span<const Window> windows,
+                 std::span<std::uint8_t> codes) {
+  encode_groups<Summed::nothing>(weights, nullptr, group, windows, codes);
 }
 
 }  // namespace modelport::weights

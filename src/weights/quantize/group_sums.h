@@ -45,5 +45,8 @@ SquareSums measure(std::span<const float> weights, std::span<const float> energi
 SquareSums encode(std::span<const float> weights, std::span<const float> energies,
                   std::size_t group, std::span<const Window> windows,
                   std::span<std::uint8_t> codes);
+/// The codes alone, which are the same.
+void encode_only(std::span<const float> weights, std::size_t group, std::span<const Window> windows,
+                 std::span<std::uint8_t> codes);
 
 }  // namespace modelport::weights

@@ -26,14 +26,17 @@ struct Job {
   std::span<const std::byte> bytes;
   std::span<const float> energies;  // the largest is 1; or none
   std::size_t rows_per_piece = 1;
+  bool measures_error = true;
 
   std::size_t columns() const { return static_cast<std::size_t>(form.columns); }
   std::size_t rows() const { return static_cast<std::size_t>(form.rows); }
   std::size_t row_bytes() const { return columns() * byte_size(weight.dtype); }
   std::size_t pieces() const { return (rows() + rows_per_piece - 1) / rows_per_piece; }
-  std::span<const std::byte> piece(std::size_t index) const {
+  std::span<const std::byte> piece(std::size_t index) const { return pieces_from(index, 1); }
+  std::span<const std::byte> pieces_from(std::size_t index, std::size_t count) const {
     const std::size_t begin = index * rows_per_piece * row_bytes();
-    return bytes.subspan(begin, std::min(rows_per_piece * row_bytes(), bytes.size() - begin));
+    const std::size_t length = count * rows_per_piece * row_bytes();
+    return bytes.subspan(begin, std::min(length, bytes.size() - begin));
   }
 };
 
@@ -122,8 +125,12 @@ class Piece {
       row_zero_points_[g] = static_cast<std::uint8_t>(fits[g].zero_point);
       scales_.push_back(fits[g].scale);
     }
-    sums_.push_back(encode(weights, job_.energies, static_cast<std::size_t>(job_.form.group),
-                           windows_, row_codes_));
+    const auto group = static_cast<std::size_t>(job_.form.group);
+    if (job_.measures_error) {
+      sums_.push_back(encode(weights, job_.energies, group, windows_, row_codes_));
+    } else {
+      encode_only(weights, group, windows_, row_codes_);
+    }
     // What fills up the last group is zero to the kernel.
     std::fill(row_codes_.begin() + static_cast<std::ptrdiff_t>(weights.size()), row_codes_.end(),
               row_zero_points_.back());
@@ -169,6 +176,14 @@ std::vector<float> normalized(std::span<const float> energies, const Weight& wei
   return result;
 }
 
+/// After every eighth piece, and the last: processors are told of each time, and of many pages at
+/// once as quickly as of few.
+void forget_some(const Job& job, std::size_t piece) {
+  constexpr std::size_t kAtOnce = 8;
+  if (!job.weight.file || ((piece + 1) % kAtOnce != 0 && piece + 1 != job.pieces())) return;
+  job.weight.file->forget(job.pieces_from(piece / kAtOnce * kAtOnce, kAtOnce));
+}
+
 double relative(double error, double total) { return total > 0 ? std::sqrt(error / total) : 0; }
 
 }  // namespace
@@ -180,6 +195,7 @@ QuantizationReport quantize(const Weight& weight, const Scheme& scheme, const Qu
   const Contents held = weight.contents();
   Job job{weight, scheme, form, held.bytes, energies};
   job.rows_per_piece = std::max<std::size_t>(1, options.piece_bytes / job.row_bytes());
+  job.measures_error = options.measures_error;
 
   std::vector<Piece> workers(worker_count(job.pieces(), options.threads), Piece(job));
   SquareSums sums;
@@ -190,7 +206,7 @@ QuantizationReport quantize(const Weight& weight, const Scheme& scheme, const Qu
                     [&](std::size_t piece, std::size_t worker) {
                       workers[worker].write(sinks);
                       for (const SquareSums& row : workers[worker].sums()) sums += row;
-                      if (weight.file) weight.file->forget(job.piece(piece));
+                      forget_some(job, piece);
                     }});
   QuantizationReport report{relative(sums.error, sums.total)};
   if (!energies.empty()) report.output_error = relative(sums.weighted_error, sums.weighted_total);

@@ -25,6 +25,7 @@ struct QuantizeOptions {
   std::span<const float> input_energies;
   std::size_t piece_bytes = std::size_t{1} << 20;  // of the weight, read at once by a thread
   std::size_t threads = 0;                         // 0: as many as the machine has
+  bool measures_error = true;                      // else the report says nothing
 };
 
 struct QuantizationReport {

@@ -224,6 +224,25 @@ TEST_CASE("neither the size of pieces nor the number of threads changes a byte o
   }
 }
 
+TEST_CASE("codes and scales are the same where nobody asks for the error") {
+  const std::vector<float> values = normal_values(7 * 75, 3);
+  const std::vector<float> energies(75, 0.5F);
+  for (const bool search : {false, true}) {
+    const Scheme scheme{.layout = QuantizedLayout::onnx_matmul_nbits,
+                        .bits = 4,
+                        .group = 32,
+                        .choice = search ? ScaleChoice::search : ScaleChoice::range};
+    for (const std::span<const float> given : {std::span<const float>(), std::span(energies)}) {
+      const Quantized whole = quantized(values, {7, 75}, scheme, {.input_energies = given});
+      const Quantized quick =
+          quantized(values, {7, 75}, scheme, {.input_energies = given, .measures_error = false});
+      CHECK(quick.codes == whole.codes);
+      CHECK(quick.scales == whole.scales);
+      CHECK(quick.report.weight_error == 0);
+    }
+  }
+}
+
 TEST_CASE("a sink that is left out changes nothing of the others") {
   const std::vector<float> values = normal_values(4 * 32, 9);
   const Weight weight = weight_of(values, {4, 32});
