@@ -24,7 +24,8 @@ _LANGUAGE_MODELS = ("ForCausalLM", "LMHeadModel")
 _INPUTS = ("input_ids", "attention_mask", "position_ids")
 _CACHE = r"past_key_values\.\d+\.(?:key|value)"
 ROOM = "cache_length"  # the axis of a cache that may be longer than the tokens in it
-_SESSION = {"log_id": CLIENT, "provider_options": []}
+# A pattern of memory is made for each set of sizes, and of a text every token has sizes of its own.
+_SESSION = {"log_id": CLIENT, "enable_mem_pattern": False, "provider_options": []}
 _LONG = 32768  # tokens, for models without a limit
 _SEARCH: dict[str, Any] = {
     "diversity_penalty": 0.0,

@@ -41,6 +41,8 @@ class OnnxFile:
         self._call = CallLimits(self.limits)
         self._bound: BoundValues | None = None
         flag = ALL_LOGITS if self.flags else None
+        if artifact.takes_a_past:  # every token has sizes of its own, and a pattern of memory is made for each
+            options = {"enable_mem_pattern": False, **options}
         try:
             self._session = session_with_outputs(path, self._call.check_outputs, flag, **options)
         except ExportError:
