@@ -3,9 +3,9 @@
 
 Qwen3 with the sizes of 0.6B and random weights, 2 threads. Exits with 1 and a list when a requirement is missed. Every
 export is a process of its own. Files are compared by processes that take turns, a prompt or 16 tokens at a time, so
-that what else the machine does meets all of them; the ratio is the median of the turns'. mobius-onnx is a peer of
-exports where it can be installed, into a folder of its own. `--long` adds a prompt and a text of 4,096 tokens, which
-take an hour; `--tokens` is a shorter text, `--only` one part.
+that what else the machine does meets all of them; of prompts the quickest turn counts, of texts the median of the
+turns' ratios. mobius-onnx is a peer of exports where it can be installed, into a folder of its own. `--long` adds a
+prompt and a text of 4,096 tokens, which take an hour; `--tokens` is a shorter text, `--only` one part.
 
 `--files OURS THEIRS` exports nothing and measures two folders that are there, with `--prompts`, `--tokens` and
 `--cores`, so that one row can be measured again while nothing else runs:
@@ -254,14 +254,17 @@ def speeds(name: str, folders: dict[str, Path], length: int, tokens: int, requir
     print(f"; memory is read at {bandwidth / 1e9:.1f} GB/s", flush=True)
     keys = ["prefill", "decode"] + ["late"] * (tokens > LATE)  # of a short text the last steps are all steps
     for who, rates in found.items():
-        prefill, decode, late = (statistics.median(getattr(rates, key)) for key in ("prefill", "decode", "late"))
+        prefill, decode, late = max(rates.prefill), statistics.median(rates.decode), statistics.median(rates.late)
         share = decode * weight_bytes(folders[who]) / bandwidth
         print(f"  {who:22} prefill {prefill:8.1f}  decode {decode:6.2f}, ", end="")
         print(f"last {min(tokens, LATE)} {late:6.2f}, {share:.0%} of the bandwidth by weights alone")
     for who in [who for who in folders if who != "theirs"]:
         for key in keys:
-            pairs = zip(getattr(found[who], key), getattr(found["theirs"], key), strict=True)
-            ratio = statistics.median(mine / theirs for mine, theirs in pairs)
+            mine, theirs = getattr(found[who], key), getattr(found["theirs"], key)
+            if key == "prefill":  # some of which allocate, as it happens
+                ratio = max(mine) / max(theirs)
+            else:
+                ratio = statistics.median(a / b for a, b in zip(mine, theirs, strict=True))
             what = f"{name} {key}, {length} and {tokens} tokens, {who}: {LEAST_SPEED} of the builder's files"
             # Turns of one process differ by more than the third digit.
             requirements.check(what, round(ratio, 2) >= LEAST_SPEED, f"{ratio:.2f}")
