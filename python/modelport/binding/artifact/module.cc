@@ -120,7 +120,6 @@ PYBIND11_MODULE(_artifact, module) {
   module.def("further_outputs", [](const std::vector<std::string>& names) {
     return pybind11::bytes(onnx::further_outputs(names));
   });
-  module.def("settable_flag", [](const std::string& name) {
-    return pybind11::bytes(onnx::settable_flag(name));
-  });
+  module.def("settable_flag",
+             [](const std::string& name) { return pybind11::bytes(onnx::settable_flag(name)); });
 }
