@@ -49,6 +49,15 @@ def made(name: str) -> Any:
     return DECODERS[name][0]().eval()
 
 
+def padded(*lengths: int, side: str = "left") -> dict[str, torch.Tensor]:
+    """Rows of these many tokens with their padding in front, as `generate` wants it, or behind them."""
+    torch.manual_seed(1)
+    longest, tokens = max(lengths), torch.tensor(lengths)[:, None]
+    ids, places = torch.randint(3, VOCABULARY, (len(lengths), longest)), torch.arange(longest)
+    mask = (places < tokens if side == "right" else places >= longest - tokens).long()
+    return {"input_ids": ids * mask, "attention_mask": mask}
+
+
 def exported(model: Any, operators: str = "onnxruntime", **config: Any) -> Any:
     ids = torch.randint(3, VOCABULARY, (2, 5))
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tiny_decoders import DECODERS, VOCABULARY, exported, made
+from tiny_decoders import DECODERS, VOCABULARY, exported, made, padded
 
 import modelport
 
@@ -24,26 +24,18 @@ def loaded(tmp_path_factory):
     return load
 
 
-def _padded(lengths):
-    """Rows with their padding in front, as `generate` wants it."""
-    torch.manual_seed(1)
-    ids = torch.randint(3, VOCABULARY, (len(lengths), max(lengths)))
-    mask = (torch.arange(max(lengths)) >= max(lengths) - torch.tensor(lengths)[:, None]).long()
-    return {"input_ids": ids * mask, "attention_mask": mask}
-
-
 @pytest.mark.parametrize("name", DECODERS)
 def test_it_generates_what_the_model_does(loaded, name):
     model, ours = loaded(name)
     for lengths in ([4], [11, 3, 7]):
-        prompt = _padded(lengths)
+        prompt = padded(*lengths)
         wanted = model.generate(**prompt, max_new_tokens=12, do_sample=False)
         assert torch.equal(ours.generate(**prompt, max_new_tokens=12, do_sample=False), wanted)
 
 
 def test_beams_are_the_models(loaded):
     model, ours = loaded("qwen3")
-    prompt = _padded([6, 2])
+    prompt = padded(6, 2)
     settings = {"max_new_tokens": 10, "num_beams": 3, "do_sample": False}
     assert torch.equal(ours.generate(**prompt, **settings), model.generate(**prompt, **settings))
 
@@ -74,7 +66,7 @@ def test_torch_computes_in_one_thread_between_steps_and_as_before_after_the_text
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        ours.generate(**_padded([4]), max_new_tokens=3, do_sample=False, streamer=Watch())
+        ours.generate(**padded(4), max_new_tokens=3, do_sample=False, streamer=Watch())
         assert set(seen) == {1} and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -104,7 +96,7 @@ def test_a_cache_grows_where_nobody_said_how_long_the_text_is(loaded):
 
 def test_rows_of_different_lengths_go_on_with_several_tokens(loaded):
     model, ours = loaded("qwen3")
-    prompt = _padded([6, 2])
+    prompt = padded(6, 2)
     more = torch.randint(3, VOCABULARY, (2, 3))
     mask = torch.cat([prompt["attention_mask"], torch.ones_like(more)], 1)
     cache = ours.new_cache()
@@ -118,14 +110,14 @@ def test_rows_of_different_lengths_go_on_with_several_tokens(loaded):
 
 def test_assisted_generation_takes_tokens_back(loaded):
     model, ours = loaded("qwen3")
-    prompt = _padded([6])
+    prompt = padded(6)
     settings = {"max_new_tokens": 10, "do_sample": False, "prompt_lookup_num_tokens": 2}
     assert torch.equal(ours.generate(**prompt, **settings), model.generate(**prompt, **settings))
 
 
 def test_a_text_goes_on_from_the_cache_of_an_earlier_one(loaded):
     model, ours = loaded("gemma3")
-    prompt = _padded([9])
+    prompt = padded(9)
     done = ours.generate(**prompt, max_new_tokens=5, do_sample=False, return_dict_in_generate=True)
     longer = torch.cat([done.sequences, torch.tensor([[9, 8, 7]])], 1)
     wanted = model.generate(longer, max_new_tokens=5, do_sample=False)
@@ -134,7 +126,7 @@ def test_a_text_goes_on_from_the_cache_of_an_earlier_one(loaded):
 
 def test_prompts_of_different_lengths_where_a_file_gives_the_last_logits_only(loaded):
     model, ours = loaded("qwen3", num_logits_to_keep=1)
-    prompt = _padded([6, 2])
+    prompt = padded(6, 2)
     settings = {"max_new_tokens": 6, "do_sample": False}
     assert torch.equal(ours.generate(**prompt, **settings), model.generate(**prompt, **settings))
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from tiny_decoders import DECODERS, VOCABULARY, exported, made
+from tiny_decoders import DECODERS, exported, made, padded
 
 import modelport
 
@@ -20,15 +20,6 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     model, folder = made("qwen3"), tmp_path_factory.mktemp("model")
     exported(model, request.param, last_logits=True).save(folder)
     return model, folder
-
-
-def _prompt(lengths: list[int], side: str) -> dict[str, torch.Tensor]:
-    torch.manual_seed(2)
-    longest = max(lengths)
-    ids, places = torch.randint(3, VOCABULARY, (len(lengths), longest)), torch.arange(longest)
-    first = torch.tensor(lengths)[:, None]
-    mask = (places < first if side == "right" else places >= longest - first).long()
-    return {"input_ids": ids * mask, "attention_mask": mask}
 
 
 def _same(got: torch.Tensor, want: torch.Tensor) -> None:
@@ -53,7 +44,7 @@ def _fed(folder: Path, prompt: dict[str, torch.Tensor]) -> np.ndarray:
 def test_a_client_gets_the_last_token_of_each_row_wherever_its_padding_is(pair: tuple[Any, Path]) -> None:
     model, folder = pair
     lengths = [7, 3, 5]
-    prompt = _prompt(lengths, "right")
+    prompt = padded(*lengths, side="right")
     got = torch.from_numpy(_fed(folder, prompt))
     want = model(**prompt).logits
     _same(got, torch.stack([row[length - 1 :][:1] for row, length in zip(want, lengths, strict=True)]))
@@ -61,7 +52,7 @@ def test_a_client_gets_the_last_token_of_each_row_wherever_its_padding_is(pair: 
 
 def test_a_call_gives_all_logits_and_the_last_ones_where_it_says_so(pair: tuple[Any, Path]) -> None:
     model, folder = pair
-    loaded, prompt = modelport.load(folder), _prompt([9], "left")
+    loaded, prompt = modelport.load(folder), padded(9)
     want = model(**prompt).logits
     _same(loaded(**prompt).logits, want)
     _same(loaded(**prompt, logits_to_keep=1).logits, want[:, -1:])
@@ -70,7 +61,7 @@ def test_a_call_gives_all_logits_and_the_last_ones_where_it_says_so(pair: tuple[
 
 def test_a_call_after_a_past_gives_all_of_its_own_and_the_next_one_only_the_last(pair: tuple[Any, Path]) -> None:
     model, folder = pair
-    loaded, ids = modelport.load(folder), _prompt([9], "left")["input_ids"]
+    loaded, ids = modelport.load(folder), padded(9)["input_ids"]
     want, cache = model(ids).logits, loaded.new_cache()
     for tokens, keep in ((slice(0, 4), 0), (slice(4, 7), 1), (slice(7, 9), 0)):
         got = loaded(ids[:, tokens], past_key_values=cache, logits_to_keep=keep).logits
@@ -81,10 +72,10 @@ def test_prompts_of_different_lengths_generate_the_tokens_of_the_model(pair: tup
     model, folder = pair
     loaded, settings = modelport.load(folder), {"max_new_tokens": 8, "do_sample": False}
     for lengths in ([6], [6, 1, 4]):
-        prompt = _prompt(lengths, "left")
+        prompt = padded(*lengths)
         assert torch.equal(loaded.generate(**prompt, **settings), model.generate(**prompt, **settings))
     beams = settings | {"num_beams": 3}
-    prompt = _prompt([5, 2], "left")
+    prompt = padded(5, 2)
     assert torch.equal(loaded.generate(**prompt, **beams), model.generate(**prompt, **beams))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_decoders import VOCABULARY, exported, made
+from tiny_decoders import exported, made, padded
 from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
 import modelport
@@ -43,13 +43,6 @@ def ours_is_taken(monkeypatch: pytest.MonkeyPatch) -> Any:
     assert calls
 
 
-def _prompt(*lengths: int) -> dict[str, torch.Tensor]:
-    torch.manual_seed(3)
-    ids = torch.randint(3, VOCABULARY, (len(lengths), max(lengths)))
-    mask = (torch.arange(max(lengths)) >= max(lengths) - torch.tensor(lengths)[:, None]).long()
-    return {"input_ids": ids * mask, "attention_mask": mask}
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -66,24 +59,24 @@ def test_tokens_are_those_of_transformers_loop(
 ) -> None:
     def told() -> torch.Tensor:
         torch.manual_seed(5)
-        return loaded.generate(**_prompt(*lengths), **settings, max_new_tokens=12)
+        return loaded.generate(**padded(*lengths), **settings, max_new_tokens=12)
 
     assert torch.equal(told(), theirs(told))
 
 
 def test_a_text_without_a_mask_and_one_longer_than_the_first_room(loaded: Any, theirs: Any) -> None:
     def told() -> torch.Tensor:
-        return loaded.generate(_prompt(3)["input_ids"], max_new_tokens=50, do_sample=False)
+        return loaded.generate(padded(3)["input_ids"], max_new_tokens=50, do_sample=False)
 
     assert torch.equal(told(), theirs(told))
 
 
 def test_rows_end_at_the_end_token_and_go_on_with_padding(loaded: Any, theirs: Any) -> None:
-    plain = loaded.generate(**_prompt(6, 4), max_new_tokens=12, do_sample=False)
+    plain = loaded.generate(**padded(6, 4), max_new_tokens=12, do_sample=False)
     ends = int(plain[0, 6 + 3])
 
     def told() -> torch.Tensor:
-        return loaded.generate(**_prompt(6, 4), max_new_tokens=12, do_sample=False, eos_token_id=ends, pad_token_id=1)
+        return loaded.generate(**padded(6, 4), max_new_tokens=12, do_sample=False, eos_token_id=ends, pad_token_id=1)
 
     got = told()
     assert torch.equal(got, theirs(told)) and 1 in got[0, 6:].tolist()
@@ -103,7 +96,7 @@ class _Streamer:
 def test_a_streamer_gets_the_prompt_each_token_and_the_end(loaded: Any, theirs: Any) -> None:
     def streamed() -> list[list[int]]:
         streamer = _Streamer()
-        loaded.generate(**_prompt(5), max_new_tokens=6, do_sample=False, streamer=streamer)
+        loaded.generate(**padded(5), max_new_tokens=6, do_sample=False, streamer=streamer)
         return streamer.got
 
     got = streamed()
@@ -123,7 +116,7 @@ def test_scores_that_a_processor_keeps_stay_what_they_were(loaded: Any, theirs: 
     def kept() -> torch.Tensor:
         processor = _Keeps()
         processors = LogitsProcessorList([processor])
-        loaded.generate(**_prompt(5), max_new_tokens=6, do_sample=False, logits_processor=processors)
+        loaded.generate(**padded(5), max_new_tokens=6, do_sample=False, logits_processor=processors)
         return torch.stack(processor.kept)
 
     torch.testing.assert_close(kept(), theirs(kept), atol=1e-6, rtol=1e-6)
@@ -143,7 +136,7 @@ class _Asks(StoppingCriteria):
 def test_a_model_that_is_called_between_two_steps_goes_on_where_it_was(loaded: Any, theirs: Any) -> None:
     def told() -> torch.Tensor:
         criteria = StoppingCriteriaList([_Asks(loaded)])
-        return loaded.generate(**_prompt(5), max_new_tokens=20, do_sample=False, stopping_criteria=criteria)
+        return loaded.generate(**padded(5), max_new_tokens=20, do_sample=False, stopping_criteria=criteria)
 
     got = told()
     assert torch.equal(got, theirs(told)) and got.shape[1] == 13
@@ -151,7 +144,7 @@ def test_a_model_that_is_called_between_two_steps_goes_on_where_it_was(loaded: A
 
 def test_a_cache_that_a_caller_has_is_gone_on_with(loaded: Any, theirs: Any) -> None:
     def told() -> torch.Tensor:
-        cache, prompt = loaded.new_cache(), _prompt(5)
+        cache, prompt = loaded.new_cache(), padded(5)
         first = loaded.generate(**prompt, past_key_values=cache, max_new_tokens=4, do_sample=False)
         more = torch.cat([first, torch.tensor([[11, 12]])], dim=1)
         return loaded.generate(more, past_key_values=cache, max_new_tokens=5, do_sample=False)

@@ -161,7 +161,6 @@ class InPlaceDecoder(Decoder):
 
     def __init__(self, step: Runner):
         super().__init__(step)
-        self._session = step
         self._file = cast("OnnxFile", step)  # other runtimes have no such files
         self._pairs = [(row.past.name, row.present) for row in self._own]
         self._window = "within a window" in (Artifact(step.path).note("fusions") or "")
@@ -205,7 +204,7 @@ class InPlaceDecoder(Decoder):
     @functools.cached_property
     def free_inputs(self) -> set[str]:
         """What the file takes besides the cache and flags."""
-        return {slot.name for slot in self._step.inputs} - {flag.name for flag in self._session.flags}
+        return {slot.name for slot in self._step.inputs} - {flag.name for flag in self._file.flags}
 
     def run_bound(
         self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]
@@ -257,7 +256,7 @@ class InPlaceDecoder(Decoder):
 
     def _gives_last(self, inputs: Mapping[str, torch.Tensor]) -> bool:
         """Whether what comes out is of each row's last token, wherever that is."""
-        return bool(self._session.flags) and ALL_LOGITS not in inputs
+        return bool(self._file.flags) and ALL_LOGITS not in inputs
 
 
 def _tokens_first(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor | None:
