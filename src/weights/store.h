@@ -23,6 +23,8 @@
 
 namespace modelport::weights {
 
+struct FoundFits;
+
 /// The bytes of a weight, and what holds them while they are in use.
 struct Contents {
   std::span<const std::byte> bytes;
@@ -42,6 +44,8 @@ struct Weight {
   std::shared_ptr<const void> keep_alive;
   /// Makes the bytes each time they are asked for: they need memory only while they are written.
   std::function<Contents()> read;
+  /// What is known already of its scales in few bits, or null.
+  std::shared_ptr<const FoundFits> fits;
 
   std::uint64_t byte_count() const;
   /// The bytes, wherever they come from; of another length than dtype and shape say: InternalError.

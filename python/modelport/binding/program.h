@@ -56,6 +56,7 @@ struct WeightSources {
     std::string file;
     std::uint64_t offset = 0;
     at::ScalarType dtype = at::kFloat;
+    std::shared_ptr<const weights::FoundFits> fits;
   };
   struct Made {
     at::ScalarType dtype = at::kFloat;
@@ -64,7 +65,8 @@ struct WeightSources {
   std::map<std::string, Place> files;
   std::map<std::string, Made> made;
 };
-/// From two dicts: (file, offset, dtype), and (dtype, function) by name.
+/// From two dicts by name: (file, offset, dtype) and maybe scales that SearchAhead found, whose
+/// memory is the caller's; and (dtype, function).
 WeightSources sources_of(const py::dict& files, const py::dict& made);
 /// The weights of a program as writers take them: mapped from files, made when they are written, or
 /// in the memory of their tensors.

@@ -8,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
+#include "weights/quantize/found_fits.h"
 
 namespace modelport::binding {
 
@@ -67,6 +68,27 @@ void map(weights::Weight& weight, const WeightSources::Place& place, OpenFiles& 
   weight.bytes = file->bytes().subspan(place.offset, weight.byte_count());
   weight.file = file;
   weight.file_offset = place.offset;
+  weight.fits = place.fits;
+}
+
+template <class Number>
+std::span<const Number> numbers_in(const py::handle& held) {
+  const py::buffer_info info = py::cast<py::buffer>(held).request();
+  return {static_cast<const Number*>(info.ptr),
+          static_cast<std::size_t>(info.size) / sizeof(Number)};
+}
+
+/// What SearchAhead.found() has of a place.
+std::shared_ptr<const weights::FoundFits> fits_of(const py::tuple& found) {
+  weights::FoundFits fits{.columns = py::cast<std::int64_t>(found[3]),
+                          .scales = numbers_in<float>(found[4]),
+                          .zero_points = numbers_in<std::uint8_t>(found[5])};
+  fits.scheme = {.layout = weights::QuantizedLayout::onnx_matmul_nbits,
+                 .bits = py::cast<int>(found[0]),
+                 .group = py::cast<std::int64_t>(found[1]),
+                 .zero_points = !fits.zero_points.empty(),
+                 .scales = py::cast<bool>(found[2]) ? Dtype::f16 : Dtype::f32};
+  return std::make_shared<const weights::FoundFits>(fits);
 }
 
 }  // namespace
@@ -75,9 +97,9 @@ WeightSources sources_of(const py::dict& files, const py::dict& made) {
   WeightSources sources;
   for (const auto& [name, value] : files) {
     const auto place = py::cast<py::tuple>(value);
-    sources.files[py::cast<std::string>(name)] = {py::cast<std::string>(place[0]),
-                                                  py::cast<std::uint64_t>(place[1]),
-                                                  py::cast<at::ScalarType>(place[2])};
+    sources.files[py::cast<std::string>(name)] = {
+        py::cast<std::string>(place[0]), py::cast<std::uint64_t>(place[1]),
+        py::cast<at::ScalarType>(place[2]), place.size() > 3 ? fits_of(place[3]) : nullptr};
   }
   for (const auto& [name, value] : made) {
     const auto pair = py::cast<py::tuple>(value);

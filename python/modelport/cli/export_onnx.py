@@ -9,7 +9,7 @@ import glob
 import os
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..artifacts.staging import Staging
 from ..artifacts.variants import named
 from ..base.errors import problem
 from ..exporters.linked import fingerprint_meanwhile
+from ..exporters.scales_ahead import scales_ahead
 from ..hub.files import weights_in
 from ..quick_imports.command import import_quickly
 from . import export_generation
@@ -41,7 +42,7 @@ def run(args: Any, console: Console) -> bool:
     if args.weights == "link":
         fingerprint_meanwhile(folder / name for name in weights_in(folder))
     staging = Staging(args.out)
-    with warnings_as_notes(console), staging, interruptible(staging.discard):
+    with warnings_as_notes(console), staging, interruptible(staging.discard), _scales_ahead(folder, args.variants):
         exports: list[Export] = []
         for floats, variants in by_floats(args.variants).items():
             asked = argparse.Namespace(**vars(args) | {"dtype": floats})
@@ -57,6 +58,15 @@ def run(args: Any, console: Console) -> bool:
         staging.commit()
     tell(console, told)
     return True
+
+
+def _scales_ahead(folder: Path, variants: list[Variant]) -> Any:
+    """For the first type that is certain to be in blocks: which models have 8 bits so is known later."""
+    for variant in variants:
+        how = variant.quantization
+        if how is not None and how["method"] == "search" and (how["bits"] == 4 or how.get("form") == "blocks"):
+            return scales_ahead(folder, how, halves=variant.floats == "fp16")
+    return nullcontext()
 
 
 def _exports(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -50,6 +51,8 @@ def fingerprint_meanwhile(files: Iterable[Path]) -> None:
     read again, and one that cannot be read fails where it is needed."""
 
     def read() -> None:
+        if sys.platform == "linux":  # which has a priority for each thread: somebody waits for the others
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
         for file in files:
             with suppress(Exception):
                 _read(file)

@@ -28,6 +28,7 @@ from .configs import OnnxConfig
 from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, leaf_paths, output_names, told_apart
 from .quantization import Quantization
+from .scales_ahead import with_scales
 
 
 class OnnxProgram:
@@ -195,7 +196,7 @@ class OnnxProgram:
             if prints:
                 writing["metadata"].append(("modelport.linked", json.dumps(prints, sort_keys=True)))
                 writing["home"] = os.path.realpath(home or path.parent)
-            files, losses = graph.write(os.fspath(path), writing, places, streams.made)
+            files, losses = graph.write(os.fspath(path), writing, with_scales(places), streams.made)
         if isinstance(self.captured, CheckpointCaptured):
             self.captured.refuse_changed()
         self.files = [Path(file) for file in files]

@@ -12,7 +12,9 @@ export runs. They are left out here, in the process of a command and nowhere els
 - scipy, sklearn and torchao are not found while the modules are imported that all models share, where only losses,
   assisted generation and checkpoints of torchao use them. Afterwards they are: some models compute with scipy.
 - transformers looks through the sources of all its models for the names that they offer, twice: once is enough. While
-  it does, a thread has the system load torch's libraries.
+  it does, and shortly before, a thread has the system load torch's libraries.
+- torch asks for the module of a frame where operators are registered, and Python goes through the files of all modules
+  to answer. The frame's own names say it.
 - transformers reads the records of all installed packages to learn which of them has a module, and asks for a few
   modules that have the name of their package. The records of those are enough.
 - Garbage is not collected while modules are made, all of which stay.
@@ -28,6 +30,7 @@ import ctypes
 import gc
 import importlib
 import importlib.util
+import inspect
 import os
 import pickle
 import sys
@@ -62,10 +65,10 @@ def import_quickly() -> None:
         return
     global _quick
     _quick = True
-    with _no_garbage_collection():
+    with _no_garbage_collection(), _modules_of_frames():
         scan = _ScanOnce()
         with _hidden(_HIDDEN):
-            sys.meta_path.insert(0, scan)
+            sys.meta_path[:0] = [scan, _LibrariesMeanwhile(scan.meanwhile)]
             importlib.import_module("transformers")
             scan.meanwhile.join()
             torch = _torch()
@@ -119,6 +122,25 @@ def _no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
+@contextmanager
+def _modules_of_frames() -> Iterator[None]:
+    names: Any = inspect
+    search = names.getmodule
+
+    def module_of(thing: Any, filename: str | None = None) -> Any:
+        if inspect.isframe(thing):
+            module = sys.modules.get(thing.f_globals.get("__name__", ""))
+            if module is not None and vars(module) is thing.f_globals:
+                return module
+        return search(thing, filename)
+
+    names.getmodule = module_of
+    try:
+        yield
+    finally:
+        names.getmodule = search
+
+
 class _Meanwhile:
     """A thread that is started once, if ever."""
 
@@ -169,6 +191,19 @@ def _forget_hidden() -> None:
         answer: Any = getattr(known, f"is_{package}_available", None)
         if hasattr(answer, "cache_clear"):
             answer.cache_clear()
+
+
+class _LibrariesMeanwhile(MetaPathFinder):
+    """Starts to load torch's libraries where, until transformers looks through its sources, all that is imported is
+    Python: while libraries are loaded, others have to wait."""
+
+    def __init__(self, meanwhile: _Meanwhile):
+        self._meanwhile = meanwhile
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        if name == "huggingface_hub.hf_api":
+            sys.meta_path.remove(self)
+            self._meanwhile.start()
 
 
 class _ScanOnce(MetaPathFinder):

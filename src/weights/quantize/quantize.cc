@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "weights/convert.h"
 #include "weights/quantize/fit.h"
+#include "weights/quantize/found_fits.h"
 #include "weights/quantize/in_order.h"
 #include "weights/quantize/pack.h"
 #include "weights/quantize/widen.h"
@@ -27,6 +28,7 @@ struct Job {
   std::span<const float> energies;  // the largest is 1; or none
   std::size_t rows_per_piece = 1;
   bool measures_error = true;
+  const FoundFits* found = nullptr;
 
   std::size_t columns() const { return static_cast<std::size_t>(form.columns); }
   std::size_t rows() const { return static_cast<std::size_t>(form.rows); }
@@ -111,7 +113,8 @@ class Piece {
     fits_.resize(rows * row_zero_points_.size());
     if (!widen(job_.weight.dtype, bytes, weights_)) fail_in_rows(job_.weight, first_row, bytes);
     const auto group = static_cast<std::size_t>(job_.form.group);
-    fitter_.fit({weights_, job_.columns(), group, job_.energies}, fits_);
+    if (job_.found == nullptr || !job_.found->take(first_row * row_zero_points_.size(), fits_))
+      fitter_.fit({weights_, job_.columns(), group, job_.energies}, fits_);
     for (std::size_t row = 0; row < rows; ++row) {
       write_row(std::span(weights_).subspan(row * job_.columns(), job_.columns()),
                 std::span(fits_).subspan(row * row_zero_points_.size(), row_zero_points_.size()));
@@ -196,6 +199,8 @@ QuantizationReport quantize(const Weight& weight, const Scheme& scheme, const Qu
   Job job{weight, scheme, form, held.bytes, energies};
   job.rows_per_piece = std::max<std::size_t>(1, options.piece_bytes / job.row_bytes());
   job.measures_error = options.measures_error;
+  if (weight.fits != nullptr && energies.empty() && weight.fits->are_those_of(scheme, form.columns))
+    job.found = weight.fits.get();
 
   std::vector<Piece> workers(worker_count(job.pieces(), options.threads), Piece(job));
   SquareSums sums;

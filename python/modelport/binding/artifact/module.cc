@@ -9,6 +9,7 @@
 #include "binding/artifact/executorch.h"
 #include "binding/artifact/folders.h"
 #include "binding/artifact/limits.h"
+#include "binding/artifact/search_ahead.h"
 #include "binding/errors.h"
 
 namespace modelport::binding {
@@ -109,6 +110,7 @@ PYBIND11_MODULE(_artifact, module) {
   binding::bind_checkpoint(module);
   binding::bind_folders(module);
   binding::bind_limits(module);
+  binding::bind_search_ahead(module);
 #ifdef MODELPORT_WITH_EXECUTORCH
   binding::bind_executorch_reader(module);
 #endif
