@@ -87,10 +87,17 @@ SearchAhead::SearchAhead(Checkpoint checkpoint, const Scheme& scheme, const Opti
   std::uint64_t bytes_left = options.most_bytes;
   for (const CheckpointTensor& tensor : checkpoint_.tensors()) add(tensor, bytes_left);
   const std::size_t wanted = options.threads == 0 ? spare_processors() : options.threads;
+  while (threads_.size() < std::min(wanted, shares_.size()) && add_thread()) {
+  }
+}
+
+/// False where the system has no more of them: then less is found.
+bool SearchAhead::add_thread() {
   try {
-    for (std::size_t i = 0; i < std::min(wanted, shares_.size()); ++i)
-      threads_.emplace_back([this] { run_worker(); });
-  } catch (const std::system_error&) {  // no more threads: less is found
+    threads_.emplace_back([this] { run_worker(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
   }
 }
 

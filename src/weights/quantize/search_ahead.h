@@ -51,6 +51,7 @@ class SearchAhead {
   class Worker;
 
   void stop();
+  bool add_thread();
   void run_worker();
   void add(const CheckpointTensor& tensor, std::uint64_t& bytes_left);
 
