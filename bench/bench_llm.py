@@ -3,9 +3,10 @@
 
 Qwen3 with the sizes of 0.6B and random weights, 2 threads. Exits with 1 and a list when a requirement is missed. Every
 export is a process of its own. Files are compared by processes that take turns, a prompt or 16 tokens at a time, so
-that what else the machine does meets all of them; of prompts the quickest turn counts, of texts the median of the
-turns' ratios. mobius-onnx is a peer of exports where it can be installed, into a folder of its own. `--long` adds a
-prompt and a text of 4,096 tokens, which take an hour; `--tokens` is a shorter text, `--only` one part.
+that what else the machine does meets all of them. Of prompts the quickest of several readings counts, of texts, each of
+which is generated three times, the median of the turns' ratios. mobius-onnx is a peer of exports where it can be
+installed, into a folder of its own. `--long` adds a prompt and a text of 4,096 tokens, which take hours; `--tokens` is a
+shorter text, `--only` one part.
 
 `--files OURS THEIRS` exports nothing and measures two folders that are there, with `--prompts`, `--tokens` and
 `--cores`, so that one row can be measured again while nothing else runs:
@@ -75,22 +76,22 @@ def play_genai(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     config.overlay('{"model": {"eos_token_id": 1, "pad_token_id": 1}}')
     config.overlay(f'{{"model": {{"decoder": {{"session_options": {{"intra_op_num_threads": {THREADS}}}}}}}}}')
     params = genai.GeneratorParams(model := genai.Model(config))
-    params.set_search_options(max_length=length + tokens, min_length=length + tokens, do_sample=False)
-    for _ in range(prompts_read(length)):
+    params.set_search_options(max_length=length + tokens + 1, min_length=length + tokens + 1, do_sample=False)
+    for has_text in readings(length, tokens):
         generator = genai.Generator(model, params)
         turns.wait()
         turns.begin()
         generator.append_tokens((np.arange(length) % 900)[None].astype(np.int32))
         generator.generate_next_token()
         turns.end()
-    for i in range(tokens - 1):
-        if i % BURST == 0:
-            turns.wait()
-        if i % BURST == COLD:
-            turns.begin()
-        generator.generate_next_token()
-        if i % BURST == BURST - 1:
-            turns.end()
+        for i in range(tokens if has_text else 0):
+            if i % BURST == 0:
+                turns.wait()
+            if i % BURST == COLD:
+                turns.begin()
+            generator.generate_next_token()
+            if i % BURST == BURST - 1:
+                turns.end()
 
 
 def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
@@ -99,18 +100,20 @@ def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     import modelport
 
     class Bursts:
-        """Stops `generate` after every few tokens, until it is its turn again."""
+        """Stops `generate` after the prompt and every few tokens, until it is its turn again."""
 
-        def __init__(self) -> None:
-            self.told = -1  # the prompt comes first
+        def __init__(self, more: int) -> None:
+            self.told, self.more = -1, more  # the prompt comes first
 
         def put(self, _tokens: Any) -> None:
             self.told += 1
+            if self.told == 0:
+                return
             place = (self.told - 1) % BURST  # of the next token, in its turn; the first one belongs to the prompt
-            if self.told > 1 and place == 0:
+            if place == 0:
                 turns.end()
-            if self.told and place == 0:
-                turns.wait()
+                if self.told <= self.more:
+                    turns.wait()
             if place == COLD:
                 turns.begin()
 
@@ -119,12 +122,11 @@ def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     model = modelport.load(folder, threads=THREADS)
     ids = (torch.arange(length) % 900)[None]
     settings = {"attention_mask": torch.ones_like(ids), "do_sample": False}
-    for _ in range(prompts_read(length)):
+    for has_text in readings(length, tokens):
+        more = tokens // BURST * BURST if has_text else 0
         turns.wait()
         turns.begin()
-        model.generate(ids, max_new_tokens=1, **settings)
-        turns.end()
-    model.generate(ids, max_new_tokens=tokens + BURST, min_new_tokens=tokens + BURST, **settings, streamer=Bursts())
+        model.generate(ids, max_new_tokens=1 + more, min_new_tokens=1 + more, **settings, streamer=Bursts(more))
 
 
 def measure_bandwidth() -> float:
@@ -136,9 +138,10 @@ def measure_bandwidth() -> float:
     return numbers.nbytes / min(seconds(numbers.sum) for _ in range(8))
 
 
-def prompts_read(length: int) -> int:
-    """How often a prompt is read; the first time does not count, for it allocates."""
-    return 4 if length < LONG else 2
+def readings(length: int, tokens: int) -> list[bool]:
+    """One for each time that a prompt is read, and whether a text follows it. The first ones allocate."""
+    prompts, texts = max(4, min(24, 3072 // length)), 3 if tokens < LONG else 1
+    return [i >= prompts - texts for i in range(prompts)]
 
 
 PLAYERS = {"genai": play_genai, "load": play_load}
@@ -233,14 +236,14 @@ def rates_in_turns(folders: dict[str, Path], length: int, tokens: int) -> dict[s
     }
     found = {who: Rates([], []) for who in folders}
     try:
-        prefills = prompts_read(length)
-        for turn in range(prefills + (tokens - 1) // BURST):
-            for who, player in players.items():  # always in this order: nobody has two turns without a break
-                time_s = player.turn()
-                if turn >= prefills:
-                    found[who].decode.append((BURST - COLD) / time_s)
-                elif turn > 0:
-                    found[who].prefill.append(length / time_s)
+        for i, has_text in enumerate(readings(length, tokens)):
+            for turn in range(1 + tokens // BURST if has_text else 1):
+                for who, player in players.items():  # always in this order: nobody has two turns without a break
+                    time_s = player.turn()
+                    if turn > 0:
+                        found[who].decode.append((BURST - COLD) / time_s)
+                    elif i > 0:
+                        found[who].prefill.append(length / time_s)
     finally:
         for player in players.values():
             player.close()

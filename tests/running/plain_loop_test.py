@@ -10,7 +10,9 @@ from tiny_decoders import exported, made, padded
 from transformers import LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
 
 import modelport
+from modelport import ExportError
 from modelport.running import plain_loop
+from modelport.runtimes.bound_values import BoundValues
 
 
 @pytest.fixture(scope="module", params=["in place", "growing"])
@@ -150,3 +152,56 @@ def test_a_cache_that_a_caller_has_is_gone_on_with(loaded: Any, theirs: Any) -> 
         return loaded.generate(more, past_key_values=cache, max_new_tokens=5, do_sample=False)
 
     assert torch.equal(told(), theirs(told))
+
+
+@pytest.mark.parametrize("lengths", [(5,), (5, 3)], ids=str)
+def test_a_text_may_outgrow_its_memory_and_ids_that_somebody_keeps_stay_what_they_were(
+    loaded: Any, theirs: Any, monkeypatch: pytest.MonkeyPatch, lengths: tuple[int, ...]
+) -> None:
+    class Keeps(StoppingCriteria):
+        def __init__(self) -> None:
+            self.kept: list[torch.Tensor] = []
+
+        def __call__(self, input_ids: torch.Tensor, scores: Any, **_more: Any) -> torch.Tensor:
+            self.kept.append(input_ids)
+            return torch.zeros(len(input_ids), dtype=torch.bool)
+
+    def kept() -> list[list[Any]]:
+        keeps = Keeps()
+        settings = {"max_new_tokens": 30, "do_sample": False, "stopping_criteria": StoppingCriteriaList([keeps])}
+        prompt = padded(*lengths)
+        before = prompt["input_ids"].clone()
+        told = loaded.generate(**prompt, **settings)
+        assert torch.equal(prompt["input_ids"], before)
+        return [ids.tolist() for ids in (*keeps.kept, told)]
+
+    monkeypatch.setattr(plain_loop, "_FIRST_TOKENS", 2)
+    got = kept()
+    assert got == theirs(kept) and len(got) == 31
+
+
+def test_a_text_beyond_the_models_positions_is_warned_of(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers.generation import stopping_criteria
+
+    said: list[str] = []
+    monkeypatch.setattr(stopping_criteria.logger, "warning_once", said.append)
+    monkeypatch.setattr(loaded.config, "max_position_embeddings", 8)
+    assert loaded.generate(**padded(5), max_new_tokens=6, do_sample=False).shape[1] == 11
+    assert said and "maximum length (8)" in said[0]
+
+
+def test_what_a_file_asks_of_data_is_looked_at_in_every_step(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def is_true(_bound: BoundValues, place: int) -> bool:
+        asked.append(place)
+        return len(asked) < 3
+
+    monkeypatch.setattr(BoundValues, "is_true", is_true)
+    if plain_loop.can_step(loaded._parts.decoder):
+        with pytest.raises(ExportError, match="another case"):
+            loaded.generate(**padded(5), max_new_tokens=20, do_sample=False)
+        assert len(asked) == 3
+    else:  # binds nothing
+        loaded.generate(**padded(5), max_new_tokens=20, do_sample=False)
+        assert not asked

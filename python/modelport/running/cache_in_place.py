@@ -11,7 +11,6 @@ from transformers.cache_utils import Cache, EncoderDecoderCache
 
 from ..artifacts.artifact import ALL_LOGITS, Artifact
 from ..base.errors import problem
-from ..runtimes.onnxruntime import array_value
 from ..runtimes.runner import Memory, Runner
 from .cache import Kept, SessionCache
 from .decoder import Decoder
@@ -218,7 +217,7 @@ class InPlaceDecoder(Decoder):
 
     def run_again(self, bound: Any, mask: Any) -> None:
         """With another mask, an array; all other inputs and the outputs lie where they lay."""
-        self._file.run_bound(bound, {_MASK: array_value(mask)}, len(self._step.outputs), again=True)
+        self._file.run_bound_again(bound, _MASK, mask, len(self._step.outputs))
 
     def _called(self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]) -> dict[str, torch.Tensor]:
         return self.run_bound(inputs, values)[0]

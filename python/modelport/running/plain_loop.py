@@ -3,10 +3,13 @@ of a small model between two steps. The same tokens, random numbers, streamers a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
+from transformers.generation.stopping_criteria import EosTokenCriteria, MaxLengthCriteria
 from transformers.generation.utils import GenerationMixin
 
 from .cache import SessionCache
@@ -15,6 +18,7 @@ from .inputs import Call, decoder_feeds
 from .parts import Parts
 from .steps_in_place import StepsInPlace, can_step
 
+_FIRST_TOKENS = 256  # that a text has room for
 _KNOWN = frozenset(("attention_mask", "position_ids", "logits_to_keep", "past_key_values", "use_cache"))
 # What a class may do in a way of its own; then the loop is transformers'.
 _HOOKS = ("prepare_inputs_for_generation", "_update_model_kwargs_for_generation")
@@ -48,34 +52,79 @@ def generated(
 ) -> torch.Tensor:
     """The prompt and what follows it; the settings are processors, criteria, the generation's config and a streamer."""
     processors, criteria, config, streamer = settings
-    steps = _Steps(model, parts.decoder, given)
-    ends = any(hasattr(criterion, "eos_token_id") for criterion in criteria)
-    unfinished = torch.ones(len(input_ids), dtype=torch.int64)
+    steps, text, ends = _Steps(model, parts.decoder, given), _Text(input_ids), _Ends(criteria)
+    padding = None if config._pad_token_tensor is None else config._pad_token_tensor.numpy()
+    unfinished: Any = np.ones(len(input_ids), np.int64)
     logits = steps.prompt(input_ids)
     while True:
-        scores = processors(input_ids, logits.clone() if processors else logits)  # who may keep them
+        scores = processors(text.ids, logits.clone()) if processors else logits  # who may keep them
         tokens = _drawn(scores) if config.do_sample else _best(scores)
-        if ends:  # a row that has ended goes on with padding
-            tokens = tokens * unfinished + config._pad_token_tensor * (1 - unfinished)
-        input_ids = torch.cat([input_ids, tokens[:, None]], dim=-1)
+        if ends.by_tokens:  # a row that has ended goes on with padding
+            tokens = tokens * unfinished + padding * (1 - unfinished)
+        text.add(tokens)
         if streamer is not None:
-            streamer.put(tokens)
-        unfinished = unfinished & ~criteria(input_ids, None)
-        if not bool(unfinished.any()):
+            streamer.put(torch.from_numpy(tokens))
+        unfinished &= ~ends(text, tokens)
+        if not unfinished.any():
             break
         logits = steps.after(tokens)
     if streamer is not None:
         streamer.end()
-    return input_ids
+    return text.ids
 
 
-def _drawn(scores: torch.Tensor) -> torch.Tensor:
-    return torch.multinomial(torch.nn.functional.softmax(scores, dim=-1), num_samples=1).squeeze(1)
+# What is done between two steps is done on arrays: see StepsInPlace.
 
 
-def _best(scores: torch.Tensor) -> torch.Tensor:
+def _drawn(scores: torch.Tensor) -> Any:
+    return torch.multinomial(torch.nn.functional.softmax(scores, dim=-1), num_samples=1).squeeze(1).numpy()
+
+
+def _best(scores: torch.Tensor) -> Any:
     """torch's own takes ten times as long for a row as long as a vocabulary. Both give the first of equal ones."""
-    return torch.from_numpy(scores.numpy().argmax(-1))
+    return scores.numpy().argmax(-1)
+
+
+class _Text:
+    """The prompt and what follows it, in memory that has room for more: tensors are made for those who ask."""
+
+    def __init__(self, prompt: torch.Tensor):
+        self.length = prompt.shape[1]
+        self._room: Any = prompt.numpy()
+
+    def add(self, tokens: Any) -> None:
+        if self.length == self._room.shape[1]:
+            more = np.empty((len(self._room), max(self.length, _FIRST_TOKENS)), np.int64)
+            self._room = np.concatenate([self._room, more], axis=1)
+        self._room[:, self.length] = tokens
+        self.length += 1
+
+    @property
+    def ids(self) -> torch.Tensor:
+        """Who keeps them keeps what they are now."""
+        return torch.from_numpy(np.ascontiguousarray(self._room[:, : self.length]))
+
+
+class _Ends:
+    """Which rows have come to their end. A length and tokens that end a text are all that most calls ask for, and need
+    no tensors; other criteria, and a length that is worth a warning, are asked themselves."""
+
+    def __init__(self, criteria: Any):
+        self._criteria = criteria
+        self.by_tokens = any(hasattr(criterion, "eos_token_id") for criterion in criteria)
+        lengths = [c for c in criteria if type(c) is MaxLengthCriteria]
+        tokens = [c.eos_token_id.flatten().numpy() for c in criteria if type(c) is EosTokenCriteria]
+        self._most = min((c.max_length for c in lengths), default=math.inf)
+        self._warned = min((c.max_position_embeddings or math.inf for c in lengths), default=math.inf)
+        self._tokens = np.concatenate(tokens) if tokens else None
+        self._is_plain = len(lengths) + len(tokens) == len(criteria)
+
+    def __call__(self, text: _Text, tokens: Any) -> Any:
+        if not self._is_plain or text.length > self._warned:
+            return self._criteria(text.ids, None).numpy()
+        if text.length >= self._most:
+            return np.True_
+        return np.False_ if self._tokens is None else np.isin(tokens, self._tokens)
 
 
 class _Steps:
@@ -98,12 +147,12 @@ class _Steps:
             self._in_place = StepsInPlace(self._decoder, self._cache, self._mask, positions)
         return logits
 
-    def after(self, tokens: torch.Tensor) -> torch.Tensor:
+    def after(self, tokens: Any) -> torch.Tensor:
         if self._in_place is not None:
             logits = self._in_place(tokens)
             return logits if logits.dtype == torch.float32 else logits.float()
         batch = len(tokens)
-        given = {"input_ids": tokens[:, None]}
+        given = {"input_ids": torch.from_numpy(tokens)[:, None]}
         if self._mask is not None:
             given["attention_mask"] = self._mask = torch.cat([self._mask, self._mask.new_ones(batch, 1)], dim=-1)
         if self._positions is not None:

@@ -39,11 +39,11 @@ class StepsInPlace:
         self._runs = 0  # of what is bound: one more is another's
         self._logits = torch.empty(0)
 
-    def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
-        """[rows, vocabulary], good until the next call."""
+    def __call__(self, tokens: Any) -> torch.Tensor:
+        """[rows, vocabulary], good until the next call; `tokens` are an array."""
         decoder, cache = self._decoder, self._cache
         cache.prepare(len(tokens), 1)
-        self._inputs["input_ids"][:, 0] = tokens.numpy()
+        self._inputs["input_ids"][:, 0] = tokens
         self._inputs["position_ids"] += 1
         mask, kept = self._next_mask(), cache.bound()
         if self._kept is kept and self._bound.runs == self._runs:

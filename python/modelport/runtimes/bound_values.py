@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..artifacts.limits import Limits
-from .onnxruntime import shape_of
+from .onnxruntime import integers_value, memory_of, shape_of
 
 
 class BoundValues:
@@ -26,6 +26,7 @@ class BoundValues:
         self._limits = None if limits is None else limits.without_repeated(self._shapes)
         self._fed: set[str] = set()
         self._results: list[Any] = []
+        self._views: dict[int, Any] = {}  # bytes of results, where they lie, by their place
         self.runs = 0
         self._bind_wanted()  # first, and so they come out first
         for (past, present), value in zip(names, kept, strict=True):
@@ -39,12 +40,19 @@ class BoundValues:
     def take(self, feeds: Mapping[str, Any]) -> None:
         """The inputs that are others than in the last call. What the file is not for is refused."""
         self._fed |= feeds.keys()
-        for name, value in feeds.items():
-            self._shapes[name] = shape_of(value)
-        if self._limits is not None:
-            self._limits.check_sizes([self._shapes[name] for name in self._limits.inputs])
+        self._check_sizes({name: shape_of(value) for name, value in feeds.items()})
         for name, value in feeds.items():
             self._binding.bind_ortvalue_input(name, value)
+
+    def take_integers(self, name: str, array: Any) -> None:
+        """The same of one input, an array of int64 that is dense."""
+        self._check_sizes({name: list(array.shape)})
+        self._binding.bind_ortvalue_input(name, integers_value(array))
+
+    def _check_sizes(self, shapes: Mapping[str, list[int]]) -> None:
+        self._shapes.update(shapes)
+        if self._limits is not None:
+            self._limits.check_sizes([self._shapes[name] for name in self._limits.inputs])
 
     def run(self, *, again: bool = False) -> list[Any]:
         """What is wanted. With `again` it lies where it lay after the last call, whose sizes it has; else it is the
@@ -59,7 +67,14 @@ class BoundValues:
 
         found = self._binding.get_outputs_as_ortvaluevector()
         self._results = [OrtValue(found[i]) for i in range(len(self._wanted))]
+        self._views = {}
         return self._results
+
+    def is_true(self, place: int) -> bool:
+        """Whether all is true that the last run gave for this of what is wanted; a step asks it again and again."""
+        if place not in self._views:
+            self._views[place] = memory_of(self._results[place])
+        return b"\0" not in self._views[place].raw
 
     def _bind_wanted(self) -> None:
         for name in self._wanted:

@@ -81,18 +81,26 @@ class OnnxFile:
             self._bound = BoundValues(self._session, self.limits, kept, names, wanted)
         return self._bound
 
-    def run_bound(
-        self, bound: BoundValues, feeds: Mapping[str, Any], outputs: int, *, again: bool = False
-    ) -> Sequence[Any]:
-        """As `run`, with so many outputs. With `again`, `feeds` are those inputs that are others than in the last call,
-        and outputs lie where they lay, in the sizes that they had."""
+    def run_bound(self, bound: BoundValues, feeds: Mapping[str, Any], outputs: int) -> Sequence[Any]:
+        """As `run`, with so many outputs."""
         bound.take({**feeds, **self._call.state})
         try:
-            results = bound.run(again=again)
+            results = bound.run()
         except Exception as error:
             raise self._refused(feeds, error) from error
         self._call.take(results[outputs:], lambda value: bool(value.numpy().all()))
         return results[:outputs]
+
+    def run_bound_again(self, bound: BoundValues, name: str, array: Any, outputs: int) -> None:
+        """As the last call, with another array for one input; outputs lie where they lay, in the sizes that they had.
+        For a file without state of its own: what it gives further are conditions."""
+        bound.take_integers(name, array)
+        try:
+            results = bound.run(again=True)
+        except Exception as error:
+            raise self._refused({}, error) from error
+        if self.limits is not None:
+            self.limits.check_data([bound.is_true(place) for place in range(outputs, len(results))])
 
     def reset(self) -> None:
         """Buffers that the model writes to, as they were when it was exported."""
