@@ -5,8 +5,8 @@ Qwen3 with the sizes of 0.6B and random weights, 2 threads. Exits with 1 and a l
 export is a process of its own. Files are compared by processes that take turns, a prompt or 16 tokens at a time, so
 that what else the machine does meets all of them. Of prompts the quickest of several readings counts, of texts, each of
 which is generated three times, the median of the turns' ratios. mobius-onnx is a peer of exports where it can be
-installed, into a folder of its own. `--long` adds a prompt and a text of 4,096 tokens, which take hours; `--tokens` is a
-shorter text, `--only` one part.
+installed, into a folder of its own. `--long` adds a prompt and a text of 4,096 tokens, which take hours; `--tokens` is
+a shorter text, `--only` one part.
 
 `--files OURS THEIRS` exports nothing and measures two folders that are there, with `--prompts`, `--tokens` and
 `--cores`, so that one row can be measured again while nothing else runs:
