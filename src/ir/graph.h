@@ -197,6 +197,21 @@ void for_each_value(const Arg& arg, Visit&& visit) {
   }
 }
 
+/// Calls `visit(ValueId)` for each value that the node takes.
+template <class Visit>
+void for_each_operand(const Node& node, Visit&& visit) {
+  for (const NamedArg& named : node.args) for_each_value(named.arg, visit);
+}
+
+/// Calls `visit(ValueId)` for each value that is needed after the last node: by an output, for a
+/// buffer or for a condition.
+template <class Visit>
+void for_each_end(const Graph& graph, Visit&& visit) {
+  for (const Output& output : graph.outputs) for_each_value(output.value, visit);
+  for (const Mutation& mutation : graph.mutations) visit(mutation.value);
+  for (const Assumption& assumption : graph.assumptions) visit(assumption.value);
+}
+
 /// Whether two programs do the same: same inputs, nodes, arguments, outputs, mutations and
 /// assumptions; places, dims, guards, the graph's name and weights that nobody uses aside. Symbols
 /// are compared by name, and so are weights.

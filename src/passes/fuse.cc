@@ -3,32 +3,16 @@
 #include <algorithm>
 
 namespace modelport::passes {
-namespace {
-
-template <class Count>
-void for_each_end(const ir::Graph& graph, Count&& count) {
-  for (const ir::Output& output : graph.outputs) ir::for_each_value(output.value, count);
-  for (const ir::Assumption& assumption : graph.assumptions) count(assumption.value);
-  for (const ir::Mutation& mutation : graph.mutations) count(mutation.value);
-}
-
-template <class Count>
-void for_each_operand(const ir::Node& node, Count&& count) {
-  for (const ir::NamedArg& named : node.args) ir::for_each_value(named.arg, count);
-}
-
-}  // namespace
-
 std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fusion> rows) {
   std::vector<ops::fusions::Pattern> patterns;
   for (const auto& row : rows) patterns.push_back(ops::fusions::parse_pattern(row.pattern));
   std::vector<int> uses(graph.values().size(), 0);
   const auto count = [&](ir::ValueId id) { ++uses[id.index]; };
-  for (const ir::Node& node : graph.nodes()) for_each_operand(node, count);
-  for_each_end(graph, count);
+  for (const ir::Node& node : graph.nodes()) ir::for_each_operand(node, count);
+  ir::for_each_end(graph, count);
   std::vector<bool> needed(graph.values().size(), false);
   const auto need = [&](ir::ValueId id) { needed[id.index] = true; };
-  for_each_end(graph, need);
+  ir::for_each_end(graph, need);
   std::vector<FusionTrace> fired;
   // From the end, so that a pattern still finds the nodes that a smaller one would replace.
   for (std::uint32_t i = static_cast<std::uint32_t>(graph.nodes().size()); i-- > 0;) {
@@ -45,7 +29,7 @@ std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fu
       fired.push_back({rows[k].name, graph.place(node.place)});
       break;
     }
-    if (!dead) for_each_operand(node, need);
+    if (!dead) ir::for_each_operand(node, need);
   }
   ir::drop_dead_nodes(graph);
   return fired;

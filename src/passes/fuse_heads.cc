@@ -24,9 +24,7 @@ class SideBySide {
         if (used != ir::ValueId{}) users_[used.index].push_back({i});
       }
     }
-    for (const ir::Output& output : graph.outputs) keep(output.value);
-    for (const ir::Mutation& mutation : graph.mutations) kept_.insert(mutation.value);
-    for (const ir::Assumption& assumption : graph.assumptions) kept_.insert(assumption.value);
+    ir::for_each_end(graph, [&](ir::ValueId id) { kept_.insert(id); });
     for (std::uint32_t i = 0; i < graph.nodes().size(); ++i) {
       if (graph.node({i}).op == "onnx.Attention") look_at({i});
     }
@@ -46,13 +44,6 @@ class SideBySide {
 
  private:
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
-
-  void keep(const ir::Arg& arg) {
-    if (const auto* id = arg.get<ir::ValueId>()) kept_.insert(*id);
-    if (const auto* list = arg.get<ir::ArgList>()) {
-      for (const ir::Arg& item : *list) keep(item);
-    }
-  }
 
   void look_at(ir::NodeId id) {
     const ir::Node& node = graph_.node(id);

@@ -35,14 +35,10 @@ class JoinedProducts {
         linked_(linked),
         rebuild_(graph),
         users_(graph.values().size()) {
-    for (std::uint32_t i = 0; i < graph.nodes().size(); ++i) {
-      for (const ir::NamedArg& named : graph.node({i}).args)
-        ir::for_each_value(named.arg, [&](ir::ValueId id) { users_[id.index].push_back({i}); });
-    }
-    for (const ir::Output& output : graph.outputs)
-      ir::for_each_value(output.value, [&](ir::ValueId id) { kept_.insert(id); });
-    for (const ir::Mutation& mutation : graph.mutations) kept_.insert(mutation.value);
-    for (const ir::Assumption& assumption : graph.assumptions) kept_.insert(assumption.value);
+    for (std::uint32_t i = 0; i < graph.nodes().size(); ++i)
+      ir::for_each_operand(graph.node({i}),
+                           [&](ir::ValueId id) { users_[id.index].push_back({i}); });
+    ir::for_each_end(graph, [&](ir::ValueId id) { kept_.insert(id); });
     find_groups();
   }
 

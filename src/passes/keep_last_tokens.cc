@@ -96,10 +96,7 @@ class LastTokens {
   /// From the logits back, as far as nothing else needs what is computed.
   void find() {
     std::set<ir::ValueId> needed;  // by others than these nodes
-    for (const ir::Output& output : graph_.outputs)
-      ir::for_each_value(output.value, [&](ir::ValueId id) { needed.insert(id); });
-    for (const ir::Mutation& mutation : graph_.mutations) needed.insert(mutation.value);
-    for (const ir::Assumption& assumption : graph_.assumptions) needed.insert(assumption.value);
+    ir::for_each_end(graph_, [&](ir::ValueId id) { needed.insert(id); });
     needed.erase(logits_);
     std::set<ir::ValueId> wanted{logits_};
     for (std::uint32_t i = static_cast<std::uint32_t>(graph_.nodes().size()); i-- > 0;) {
@@ -109,8 +106,7 @@ class LastTokens {
           std::ranges::none_of(node.results, [&](ir::ValueId id) { return needed.contains(id); }) &&
           is_by_token(node);
       if (late) late_.insert({i});
-      for (const ir::NamedArg& named : node.args)
-        ir::for_each_value(named.arg, [&](ir::ValueId id) { (late ? wanted : needed).insert(id); });
+      ir::for_each_operand(node, [&](ir::ValueId id) { (late ? wanted : needed).insert(id); });
     }
   }
 

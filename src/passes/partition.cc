@@ -40,9 +40,7 @@ void collect(const ir::Type& type, Symbols& into) {
 std::vector<bool> live_nodes(const ir::Graph& graph) {
   std::vector<bool> needed(graph.values().size(), false);
   const auto need = [&](ir::ValueId id) { needed[id.index] = true; };
-  for (const ir::Output& output : graph.outputs) ir::for_each_value(output.value, need);
-  for (const ir::Mutation& mutation : graph.mutations) need(mutation.value);
-  for (const ir::Assumption& assumption : graph.assumptions) need(assumption.value);
+  ir::for_each_end(graph, need);
   std::vector<bool> live(graph.nodes().size(), false);
   for (std::size_t i = live.size(); i-- > 0;) {
     const ir::Node& node = graph.nodes()[i];
@@ -50,7 +48,7 @@ std::vector<bool> live_nodes(const ir::Graph& graph) {
     live[i] = !(is_xnnpack(node) || is_written_out(node) || node.op == "et.view");
     for (const ir::ValueId id : node.results) live[i] = live[i] || needed[id.index];
     if (!live[i]) continue;
-    for (const ir::NamedArg& named : node.args) ir::for_each_value(named.arg, need);
+    ir::for_each_operand(node, need);
   }
   return live;
 }

@@ -121,8 +121,7 @@ class InPlace {
     }
     return std::ranges::any_of(result.nodes(), [&](const ir::Node& node) {
       bool reads = false;
-      for (const ir::NamedArg& named : node.args)
-        ir::for_each_value(named.arg, [&](ir::ValueId id) { reads |= caches.contains(id); });
+      ir::for_each_operand(node, [&](ir::ValueId id) { reads |= caches.contains(id); });
       return reads && node.op != kOp;
     });
   }
@@ -248,8 +247,7 @@ class InPlace {
     }
     std::set<ir::ValueId> used;
     for (const ir::Node& node : result.nodes()) {
-      for (const ir::NamedArg& named : node.args)
-        ir::for_each_value(named.arg, [&](ir::ValueId id) { used.insert(id); });
+      ir::for_each_operand(node, [&](ir::ValueId id) { used.insert(id); });
     }
     std::erase_if(result.inputs, [&](ir::ValueId id) {
       return gone.contains(result.value(id).name) && !used.contains(id);

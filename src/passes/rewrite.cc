@@ -23,18 +23,14 @@ void Replacements::apply_to_outputs(ir::Graph& graph) const {
 void drop_unused(ir::Graph& graph) {
   std::vector<bool> needed(graph.values().size(), false);
   const auto need = [&](ir::ValueId id) { needed[id.index] = true; };
-  for (const ir::Output& output : graph.outputs) ir::for_each_value(output.value, need);
-  for (const ir::Mutation& mutation : graph.mutations) {
-    need(mutation.buffer);
-    need(mutation.value);
-  }
-  for (const ir::Assumption& assumption : graph.assumptions) need(assumption.value);
+  ir::for_each_end(graph, need);
+  for (const ir::Mutation& mutation : graph.mutations) need(mutation.buffer);
   std::vector<bool> keep(graph.nodes().size(), false);
   for (std::size_t i = graph.nodes().size(); i-- > 0;) {
     const ir::Node& node = graph.nodes()[i];
     for (const ir::ValueId id : node.results) keep[i] = keep[i] || needed[id.index];
     if (!keep[i]) continue;
-    for (const ir::NamedArg& named : node.args) ir::for_each_value(named.arg, need);
+    ir::for_each_operand(node, need);
   }
   std::erase_if(graph.weights, [&](ir::ValueId id) { return !needed[id.index]; });
   graph.keep_nodes(keep);

@@ -14,8 +14,7 @@ class GemmFinder {
   explicit GemmFinder(const ir::Graph& graph) : graph_(graph) {
     for (const ir::Node& node : graph.nodes()) {
       if (weight_transposed_by(node)) continue;
-      for (const ir::NamedArg& named : node.args)
-        ir::for_each_value(named.arg, [&](ir::ValueId id) { plain_.insert(id.index); });
+      ir::for_each_operand(node, [&](ir::ValueId id) { plain_.insert(id.index); });
     }
   }
 

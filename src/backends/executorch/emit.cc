@@ -101,11 +101,10 @@ Method Emitter::run() {
 void Emitter::find_last_uses() {
   for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
     const bool by_kernel = !is_of_xnnpack(graph_.nodes()[i]);
-    for (const ir::NamedArg& named : graph_.nodes()[i].args)
-      ir::for_each_value(named.arg, [&](ir::ValueId id) {
-        last_use_[id.index] = i;
-        if (by_kernel) used_by_kernels_[id.index] = true;
-      });
+    ir::for_each_operand(graph_.nodes()[i], [&](ir::ValueId id) {
+      last_use_[id.index] = i;
+      if (by_kernel) used_by_kernels_[id.index] = true;
+    });
   }
   const auto keep = [&](ir::ValueId id) {
     last_use_[id.index] = kToTheEnd;

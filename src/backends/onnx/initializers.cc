@@ -189,8 +189,7 @@ class Collector {
           for (const ir::ValueId id : inputs_of(node)) is_part_.insert(id.index);
         continue;
       }
-      for (const ir::NamedArg& named : node.args)
-        ir::for_each_value(named.arg, [&](ir::ValueId id) { plain[id.index] = true; });
+      ir::for_each_operand(node, [&](ir::ValueId id) { plain[id.index] = true; });
     }
     for (const ir::Output& output : graph_.outputs)
       plain[output.value.get<ir::ValueId>()->index] = true;

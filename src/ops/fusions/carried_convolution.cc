@@ -24,14 +24,10 @@ class CarriedFinder {
  public:
   explicit CarriedFinder(const ir::Graph& graph)
       : graph_(graph), dims_(shape::dims_of(graph.dims)), users_(graph.values().size()) {
-    for (std::uint32_t i = 0; i < graph.nodes().size(); ++i) {
-      for (const ir::NamedArg& named : graph.node({i}).args)
-        ir::for_each_value(named.arg, [&](ir::ValueId id) { users_[id.index].push_back({i}); });
-    }
-    const auto keep = [&](ir::ValueId id) { kept_.insert(id); };
-    for (const ir::Output& output : graph.outputs) ir::for_each_value(output.value, keep);
-    for (const ir::Mutation& mutation : graph.mutations) keep(mutation.value);
-    for (const ir::Assumption& assumption : graph.assumptions) keep(assumption.value);
+    for (std::uint32_t i = 0; i < graph.nodes().size(); ++i)
+      ir::for_each_operand(graph.node({i}),
+                           [&](ir::ValueId id) { users_[id.index].push_back({i}); });
+    ir::for_each_end(graph, [&](ir::ValueId id) { kept_.insert(id); });
   }
 
   std::optional<std::variant<CarriedConvolution, OtherConvolution>> at(ir::NodeId id) {

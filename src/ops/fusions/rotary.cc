@@ -207,8 +207,8 @@ std::optional<std::vector<ir::NodeId>> chain_from(const ir::Graph& graph, ir::Va
     const ir::Value& found = graph.value(id);
     if (found.origin == ir::Origin::input && id != positions) return std::nullopt;
     if (found.origin != ir::Origin::node || !nodes.insert(found.producer.index).second) continue;
-    for (const ir::NamedArg& named : graph.node(found.producer).args)
-      ir::for_each_value(named.arg, [&](ir::ValueId operand) { open.push_back(operand); });
+    ir::for_each_operand(graph.node(found.producer),
+                         [&](ir::ValueId operand) { open.push_back(operand); });
   }
   std::vector<ir::NodeId> chain;
   for (const std::uint32_t index : nodes) chain.push_back({index});
