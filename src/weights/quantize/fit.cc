@@ -61,7 +61,7 @@ Fit GroupFitter::from_range(const Range& range) const {
 }
 
 /// What is stored may differ from what was found, and then a scale of the range may be better.
-Fit GroupFitter::better_of(const Place& place, const Range& range, Fit found) const {
+Fit GroupFitter::better_of(std::size_t place, const Range& range, Fit found) const {
   const float largest = range.largest();
   if (largest == 0) return {1.0F, levels_ / 2};
   // Below this the inverse of the largest weight is infinite.
@@ -69,37 +69,41 @@ Fit GroupFitter::better_of(const Place& place, const Range& range, Fit found) co
   found.scale = stored(found.scale);
   if (scale_dtype_ == Dtype::f32) return found;
   const Fit plain = from_range(range);
-  const SquareSums plain_sums = measure(place.weights, place.energies, window(plain));
-  const SquareSums found_sums = measure(place.weights, place.energies, window(found));
-  const bool won = place.energies.empty() ? found_sums.error < plain_sums.error
-                                          : found_sums.weighted_error < plain_sums.weighted_error;
+  const std::span weights(batch_.weights[place], batch_.length);
+  const bool weighted = batch_.energies[place] != nullptr;
+  const std::span energies(batch_.energies[place], weighted ? batch_.length : 0);
+  const SquareSums plain_sums = measure(weights, energies, window(plain));
+  const SquareSums found_sums = measure(weights, energies, window(found));
+  const bool won = weighted ? found_sums.weighted_error < plain_sums.weighted_error
+                            : found_sums.error < plain_sums.error;
   return won ? found : plain;
 }
 
 void GroupFitter::search() {
   if (in_batch_ == 0) return;
-  GroupBatch batch{.length = batch_[0].weights.size()};
-  for (std::size_t i = 0; i < kBatch; ++i) {
-    const Place& place = batch_[std::min(i, in_batch_ - 1)];  // lanes that are left over
-    batch.weights[i] = place.weights.data();
-    batch.energies[i] = place.energies.data();
+  for (std::size_t i = in_batch_; i < kBatch; ++i) {  // lanes that are left over
+    batch_.weights[i] = batch_.weights[0];
+    batch_.energies[i] = batch_.energies[0];
   }
-  const BatchFits found = search_.run(batch);
+  const BatchFits found = search_.run(batch_);
   for (std::size_t i = 0; i < in_batch_; ++i) {
-    *batch_[i].fit = better_of(batch_[i], {found.lowest[i], found.highest[i]},
-                               {found.scale[i], found.zero_point[i]});
+    *batch_fits_[i] =
+        better_of(i, {found.lowest[i], found.highest[i]}, {found.scale[i], found.zero_point[i]});
   }
   in_batch_ = 0;
 }
 
-void GroupFitter::add(const Place& place) {
+void GroupFitter::add(std::span<const float> weights, std::span<const float> energies, Fit* fit) {
   if (!by_search_) {
-    const Range range = range_of(place.weights);
-    *place.fit = range.largest() == 0 ? Fit{1.0F, levels_ / 2} : from_range(range);
+    const Range range = range_of(weights);
+    *fit = range.largest() == 0 ? Fit{1.0F, levels_ / 2} : from_range(range);
     return;
   }
-  batch_[in_batch_++] = place;
-  if (in_batch_ == kBatch) search();
+  batch_.length = weights.size();
+  batch_.weights[in_batch_] = weights.data();
+  batch_.energies[in_batch_] = energies.data();
+  batch_fits_[in_batch_] = fit;
+  if (++in_batch_ == kBatch) search();
 }
 
 std::span<const float> GroupFitter::energies_of(const GroupedRows& rows, std::size_t begin,
@@ -113,19 +117,21 @@ std::span<const float> GroupFitter::energies_of(const GroupedRows& rows, std::si
 
 void GroupFitter::fit(const GroupedRows& rows, std::span<Fit> fits) {
   const std::size_t whole = rows.columns / rows.group;
+  const std::size_t row_count = rows.rows();
+  const std::size_t groups_per_row = rows.groups_per_row();
   const auto add_groups = [&](std::size_t first, std::size_t last) {
-    for (std::size_t row = 0; row < rows.rows(); ++row) {
+    for (std::size_t row = 0; row < row_count; ++row) {
       for (std::size_t g = first; g < last; ++g) {
         const std::size_t begin = g * rows.group;
         const std::size_t length = std::min(rows.group, rows.columns - begin);
-        add({rows.weights.subspan(row * rows.columns + begin, length),
-             energies_of(rows, begin, length), &fits[row * rows.groups_per_row() + g]});
+        add(rows.weights.subspan(row * rows.columns + begin, length),
+            energies_of(rows, begin, length), &fits[row * groups_per_row + g]);
       }
     }
     search();  // a batch has groups of one length
   };
   add_groups(0, whole);
-  add_groups(whole, rows.groups_per_row());
+  add_groups(whole, groups_per_row);
 }
 
 }  // namespace modelport::weights

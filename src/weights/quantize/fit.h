@@ -48,19 +48,12 @@ class GroupFitter {
   }
 
  private:
-  /// One group of a batch, and where its fit goes.
-  struct Place {
-    std::span<const float> weights;
-    std::span<const float> energies;
-    Fit* fit = nullptr;
-  };
-
   Fit from_range(const Range& range) const;
   std::span<const float> energies_of(const GroupedRows& rows, std::size_t begin,
                                      std::size_t length);
-  void add(const Place& place);
+  void add(std::span<const float> weights, std::span<const float> energies, Fit* fit);
   void search();
-  Fit better_of(const Place& place, const Range& range, Fit found) const;
+  Fit better_of(std::size_t place, const Range& range, Fit found) const;
   float stored(float scale) const;
 
   int levels_;  // 2^bits
@@ -68,7 +61,8 @@ class GroupFitter {
   bool by_search_;
   Dtype scale_dtype_;
   ScaleSearch search_;
-  std::array<Place, kBatch> batch_;
+  GroupBatch batch_;
+  std::array<Fit*, kBatch> batch_fits_{};
   std::size_t in_batch_ = 0;
   std::vector<float> ones_;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstring>
 
 #include "weights/quantize/lanes.h"
 
@@ -11,13 +13,9 @@ namespace {
 
 constexpr std::size_t kBlock = 64;  // of a group, whose codes are narrowed to bytes together
 
-enum class Summed { nothing, weights, weights_and_energies };
-
 /// In steps of the scale, so that squares neither overflow nor vanish.
-template <Summed kSummed>
+template <bool kWeighted>
 class StepSums {
-  static constexpr bool kWeighted = kSummed == Summed::weights_and_energies;
-
  public:
   explicit StepSums(const Window& window)
       : inverse_(all(1 / window.scale)), low_(all(window.low)), high_(all(window.high)) {}
@@ -26,7 +24,6 @@ class StepSums {
   Floats add(Floats weights, Floats energies) {
     const Floats steps = weights * inverse_;
     const Floats q = rounded(clamped(steps, low_, high_));
-    if constexpr (kSummed == Summed::nothing) return q - low_;
     const Floats off = steps - q;
     error_ += off * off;
     total_ += steps * steps;
@@ -72,16 +69,15 @@ class StepSums {
 };
 
 /// Codes into `codes`, unless that is null.
-template <Summed kSummed>
+template <bool kWeighted>
 SquareSums measure_group(std::span<const float> weights, const float* energies,
                          const Window& window, std::uint8_t* codes) {
   constexpr std::size_t kPiece = 1024;  // as many as floats sum well
-  constexpr bool kWeighted = kSummed == Summed::weights_and_energies;
   std::array<float, kBlock> block;
   SquareSums sums;
   for (std::size_t begin = 0; begin < weights.size(); begin += kPiece) {
     const std::size_t end = std::min(begin + kPiece, weights.size());
-    StepSums<kSummed> part(window);
+    StepSums<kWeighted> part(window);
     for (std::size_t i = begin; i < end; i += kBlock) {
       const std::size_t count = std::min(kBlock, end - i);
       part.add_block(weights.data() + i, kWeighted ? energies + i : nullptr, count, block.data());
@@ -90,23 +86,64 @@ SquareSums measure_group(std::span<const float> weights, const float* energies,
         codes[i + k] = static_cast<std::uint8_t>(static_cast<std::int32_t>(block[k]));
       }
     }
-    if constexpr (kSummed != Summed::nothing) sums += part.sums(window.scale);
+    sums += part.sums(window.scale);
   }
   return sums;
 }
 
-template <Summed kSummed>
+template <bool kWeighted>
 SquareSums encode_groups(std::span<const float> weights, const float* energies, std::size_t group,
                          std::span<const Window> windows, std::span<std::uint8_t> codes) {
   SquareSums sums;
   for (std::size_t g = 0; g < windows.size(); ++g) {
     const std::size_t begin = g * group;
     const auto part = weights.subspan(begin, std::min(group, weights.size() - begin));
-    sums += measure_group<kSummed>(part, energies == nullptr ? nullptr : energies + begin,
-                                   windows[g], &codes[begin]);
+    sums += measure_group<kWeighted>(part, kWeighted ? energies + begin : nullptr, windows[g],
+                                     &codes[begin]);
   }
   return sums;
 }
+
+/// The codes of a group and nothing else, sixteen at a time.
+class Encoder {
+ public:
+  static constexpr std::size_t kAtOnce = 4 * kLanes;
+
+  explicit Encoder(const Window& window)
+      : inverse_(all(1 / window.scale)),
+        low_(all(window.low)),
+        high_(all(window.high)),
+        first_(std::bit_cast<Ints>(low_ + kToInteger)) {}
+
+  void encode(std::span<const float> weights, std::uint8_t* codes) const {
+    std::size_t i = 0;
+    for (; i + kAtOnce <= weights.size(); i += kAtOnce) encode_some(weights.data() + i, codes + i);
+    if (i == weights.size()) return;
+    std::array<float, kAtOnce> last{};
+    std::array<std::uint8_t, kAtOnce> last_codes;
+    std::copy(weights.begin() + static_cast<std::ptrdiff_t>(i), weights.end(), last.begin());
+    encode_some(last.data(), last_codes.data());
+    std::copy_n(last_codes.begin(), weights.size() - i, codes + i);
+  }
+
+ private:
+  void encode_some(const float* weights, std::uint8_t* codes) const {
+    const Bytes some = last_bytes({counted(weights), counted(weights + kLanes),
+                                   counted(weights + 2 * kLanes), counted(weights + 3 * kLanes)});
+    std::memcpy(codes, &some, sizeof(some));
+  }
+
+  /// From `low`: an integer that was rounded by adding kToInteger is in the last bits.
+  Ints counted(const float* weights) const {
+    const Floats steps = clamped(load(weights) * inverse_, low_, high_);
+    return std::bit_cast<Ints>(steps + kToInteger) - first_;
+  }
+
+  Floats inverse_;
+  Floats low_;
+  Floats high_;
+  Ints first_;
+};
 
 }  // namespace
 
@@ -133,22 +170,24 @@ Range range_of(std::span<const float> weights) {
 
 SquareSums measure(std::span<const float> weights, std::span<const float> energies,
                    const Window& window) {
-  return energies.empty() ? measure_group<Summed::weights>(weights, nullptr, window, nullptr)
-                          : measure_group<Summed::weights_and_energies>(weights, energies.data(),
-                                                                        window, nullptr);
+  return energies.empty() ? measure_group<false>(weights, nullptr, window, nullptr)
+                          : measure_group<true>(weights, energies.data(), window, nullptr);
 }
 
 SquareSums encode(std::span<const float> weights, std::span<const float> energies,
                   std::size_t group, std::span<const Window> windows,
                   std::span<std::uint8_t> codes) {
-  return energies.empty() ? encode_groups<Summed::weights>(weights, nullptr, group, windows, codes)
-                          : encode_groups<Summed::weights_and_energies>(weights, energies.data(),
-                                                                        group, windows, codes);
+  return energies.empty() ? encode_groups<false>(weights, nullptr, group, windows, codes)
+                          : encode_groups<true>(weights, energies.data(), group, windows, codes);
 }
 
 void encode_only(std::span<const float> weights, std::size_t group, std::span<const Window> windows,
                  std::span<std::uint8_t> codes) {
-  encode_groups<Summed::nothing>(weights, nullptr, group, windows, codes);
+  for (std::size_t g = 0; g < windows.size(); ++g) {
+    const std::size_t begin = g * group;
+    const std::size_t length = std::min(group, weights.size() - begin);
+    Encoder(windows[g]).encode(weights.subspan(begin, length), &codes[begin]);
+  }
 }
 
 }  // namespace modelport::weights

@@ -30,6 +30,7 @@ SearchPlan plan_for(const ScaleSearch::Codes& codes, const GroupBatch& groups) {
     const float finest = codes.zero_points ? 0.02F : 0.04F;
     for (float step = (plan.narrowest - 1) / 3; step > finest; step /= 2) ++plan.rounds;
   }
+  if (codes.levels <= 16 && !plan.weighted) plan.weight_bits = ~15;
   if (plan.weighted) {  // the largest weight may count nothing
     plan.narrowest = 1000;
     plan.rounds = 5;
@@ -39,19 +40,19 @@ SearchPlan plan_for(const ScaleSearch::Codes& codes, const GroupBatch& groups) {
 
 /// A square of four vectors turned about its diagonal.
 void transpose(std::array<Floats, kLanes>& v) {
-  const Floats low01{v[0][0], v[1][0], v[0][1], v[1][1]};
-  const Floats high01{v[0][2], v[1][2], v[0][3], v[1][3]};
-  const Floats low23{v[2][0], v[3][0], v[2][1], v[3][1]};
-  const Floats high23{v[2][2], v[3][2], v[2][3], v[3][3]};
-  v[0] = Floats{low01[0], low01[1], low23[0], low23[1]};
-  v[1] = Floats{low01[2], low01[3], low23[2], low23[3]};
-  v[2] = Floats{high01[0], high01[1], high23[0], high23[1]};
-  v[3] = Floats{high01[2], high01[3], high23[2], high23[3]};
+  const Floats low01 = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5);
+  const Floats high01 = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
+  const Floats low23 = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5);
+  const Floats high23 = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+  v[0] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+  v[1] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+  v[2] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+  v[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
 }
 
-/// The weights of four groups side by side, each row of them `stride` after the one before.
+/// Some bits of the weights of four groups side by side, each row `stride` after the one before.
 Ranges side_by_side(std::span<const float* const, kLanes> groups, std::size_t length,
-                    std::size_t stride, float* to) {
+                    std::size_t stride, std::int32_t bits, float* to) {
   const auto each = [&](std::size_t i) {
     return Floats{groups[0][i], groups[1][i], groups[2][i], groups[3][i]};
   };
@@ -62,7 +63,7 @@ Ranges side_by_side(std::span<const float* const, kLanes> groups, std::size_t le
     std::array square{load(groups[0] + i), load(groups[1] + i), load(groups[2] + i),
                       load(groups[3] + i)};
     transpose(square);
-    for (std::size_t k = 0; k < kLanes; ++k) store(square[k], to + (i + k) * stride);
+    for (std::size_t k = 0; k < kLanes; ++k) store(only(bits, square[k]), to + (i + k) * stride);
     range.lowest = smaller(range.lowest, smaller(square[0], square[1]));
     range.highest = larger(range.highest, larger(square[0], square[1]));
     other.lowest = smaller(other.lowest, smaller(square[2], square[3]));
@@ -70,7 +71,7 @@ Ranges side_by_side(std::span<const float* const, kLanes> groups, std::size_t le
   }
   for (; i < length; ++i) {
     const Floats last = each(i);
-    store(last, to + i * stride);
+    store(only(bits, last), to + i * stride);
     range.lowest = smaller(range.lowest, last);
     range.highest = larger(range.highest, last);
   }
@@ -78,22 +79,25 @@ Ranges side_by_side(std::span<const float* const, kLanes> groups, std::size_t le
 }
 
 // One text for four lanes, which every processor has, and for eight. Its functions are made of
-// single operations on lanes, none of which may be fused: both give the same numbers. Templates
-// would not do, for a function is compiled for the processor that is named where its text stands.
+// single operations on lanes, and only what is exact is fused: both give the same numbers.
+// Templates would not do, for a function is compiled for the processor that is named where its text
+// stands.
 namespace narrow {
 #include "weights/quantize/search_lanes.inc"
 }  // namespace narrow
 
 #if defined(__x86_64__) && !defined(__clang__)
 #pragma GCC push_options
-#pragma GCC target("avx2")
+#pragma GCC target("avx2,fma")
 namespace wide {
 constexpr std::size_t kLanes = 8;
 #include "weights/quantize/lanes.inc"
 #include "weights/quantize/search_lanes.inc"
 }  // namespace wide
 #pragma GCC pop_options
-bool processor_is_wide() { return __builtin_cpu_supports("avx2") != 0; }
+bool processor_is_wide() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+}
 #else
 namespace wide = narrow;
 bool processor_is_wide() { return false; }
@@ -112,7 +116,7 @@ void ScaleSearch::arrange(const GroupBatch& groups, bool energies, BatchFits& fi
   for (std::size_t first = 0; first < kBatch; first += kLanes) {
     float* place = to.data() + (wide_ ? first : first * groups.length);
     const Ranges range = side_by_side(std::span(from).subspan(first).first<kLanes>(), groups.length,
-                                      wide_ ? kBatch : kLanes, place);
+                                      wide_ ? kBatch : kLanes, plan_.weight_bits, place);
     if (energies) continue;
     store(range.lowest, &fits.lowest[first]);
     store(range.highest, &fits.highest[first]);
