@@ -211,6 +211,27 @@ def test_quick_imports_are_tested_with_what_is_installed() -> None:
     assert gate.untested_packages() == []
 
 
+RENAMINGS = """
+from modelport.quick_imports import command
+command.allow()
+command.import_quickly()
+from transformers import conversion_mapping, core_model_loading
+for name, entries in conversion_mapping._build_checkpoint_conversion_mapping().items():
+    for entry in entries:
+        if isinstance(entry, core_model_loading.WeightTransform):
+            known = entry.compiled_sources
+            print(name, known.pattern, known.flags, dict(known.groupindex), known.sub("", "model.layers.0.mlp.weight"))
+print("patterns:", core_model_loading.re.__name__, core_model_loading.re.compile.__name__)
+"""
+
+
+def test_weights_are_renamed_by_the_same_patterns() -> None:
+    quick, _, lazy = run(RENAMINGS).partition("patterns:")
+    plain, _, eager = run(RENAMINGS, plain=True).partition("patterns:")
+    assert quick == plain and len(quick.splitlines()) > 100
+    assert "PatternWhenAsked" in lazy and "compile" in eager
+
+
 def test_packages_of_modules_are_those_of_importlib_without_reading_all_records() -> None:
     read: list[int] = []
 

@@ -17,6 +17,7 @@ export runs. They are left out here, in the process of a command and nowhere els
   to answer. The frame's own names say it.
 - transformers reads the records of all installed packages to learn which of them has a module, and asks for a few
   modules that have the name of their package. The records of those are enough.
+- transformers compiles the expressions that rename the weights of all its models. Those of one model are enough.
 - Garbage is not collected while modules are made, all of which stay.
 
 It happens only in a process that is a command and ends with it (`allow`), and only beside releases of torch and
@@ -44,6 +45,7 @@ from typing import Any
 
 from .deferred import META_KERNELS, InShells, Shell, ShellOfOperators
 from .gate import untested_packages
+from .patterns import compile_when_asked
 from .records import PackagesByModule
 
 _PLAIN = "MODELPORT_PLAIN_IMPORTS"
@@ -75,6 +77,7 @@ def import_quickly() -> None:
             torch.distributed.is_available = _no
             importlib.import_module("transformers.modeling_layers")
         _forget_hidden()
+        compile_when_asked(importlib.import_module("transformers.core_model_loading"))
 
 
 def is_quick() -> bool:
