@@ -80,14 +80,14 @@ std::span<const Number> numbers_in(const py::handle& held) {
 
 /// What SearchAhead.found() has of a place.
 std::shared_ptr<const weights::FoundFits> fits_of(const py::tuple& found) {
-  weights::FoundFits fits{.columns = py::cast<std::int64_t>(found[3]),
-                          .scales = numbers_in<float>(found[4]),
-                          .zero_points = numbers_in<std::uint8_t>(found[5])};
-  fits.scheme = {.layout = weights::QuantizedLayout::onnx_matmul_nbits,
-                 .bits = py::cast<int>(found[0]),
-                 .group = py::cast<std::int64_t>(found[1]),
-                 .zero_points = !fits.zero_points.empty(),
-                 .scales = py::cast<bool>(found[2]) ? Dtype::f16 : Dtype::f32};
+  const auto zero_points = numbers_in<std::uint8_t>(found[5]);
+  const Dtype scales = py::cast<bool>(found[2]) ? Dtype::f16 : Dtype::f32;
+  const weights::FoundFits fits{
+      .scheme = weights::scheme_of_search(py::cast<int>(found[0]), py::cast<std::int64_t>(found[1]),
+                                          !zero_points.empty(), scales),
+      .columns = py::cast<std::int64_t>(found[3]),
+      .scales = numbers_in<float>(found[4]),
+      .zero_points = zero_points};
   return std::make_shared<const weights::FoundFits>(fits);
 }
 

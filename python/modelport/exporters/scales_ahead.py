@@ -24,10 +24,14 @@ _found: dict[tuple[str, int], tuple[Any, ...]] = {}
 @contextmanager
 def scales_ahead(checkpoint: Path, quantization: Mapping[str, Any], *, halves: bool) -> Iterator[None]:
     """Inside, weights of this checkpoint that are quantized so are written with what was found until then."""
-    settings = {"bits": quantization["bits"], "block_size": quantization["block_size"]}
-    zero_points = not quantization["symmetric"]
     with suppress(ExportError):  # of files that cannot be read: whoever needs them says so
-        search = _artifact.SearchAhead(os.fspath(checkpoint), **settings, zero_points=zero_points, halves=halves)
+        search = _artifact.SearchAhead(
+            os.fspath(checkpoint),
+            bits=quantization["bits"],
+            block_size=quantization["block_size"],
+            zero_points=not quantization["symmetric"],
+            halves=halves,
+        )
         _searches.append(search)
     try:
         yield

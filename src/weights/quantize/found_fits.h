@@ -10,6 +10,15 @@
 
 namespace modelport::weights {
 
+/// What scales are searched for before anybody knows the layout: one that takes them as they are.
+inline Scheme scheme_of_search(int bits, std::int64_t group, bool zero_points, Dtype scales) {
+  return {.layout = QuantizedLayout::onnx_matmul_nbits,
+          .bits = bits,
+          .group = group,
+          .zero_points = zero_points,
+          .scales = scales};
+}
+
 /// Of the first groups of a weight, row by row; without input energies. The memory is its maker's.
 struct FoundFits {
   Scheme scheme;

@@ -10,11 +10,10 @@
 
 #include "base/error.h"
 #include "weights/convert.h"
-#include "weights/quantize/fit.h"
 #include "weights/quantize/found_fits.h"
 #include "weights/quantize/in_order.h"
 #include "weights/quantize/pack.h"
-#include "weights/quantize/widen.h"
+#include "weights/quantize/row_fitter.h"
 
 namespace modelport::weights {
 namespace {
@@ -70,14 +69,12 @@ class Piece {
   explicit Piece(const Job& job)
       : job_(job),
         packing_(*packing(job.scheme)),
-        fitter_(job.scheme),
+        rows_(job.scheme, job.weight.dtype, job.columns(),
+              static_cast<std::size_t>(job.form.group)),
         row_codes_(facts(job.scheme.layout).blocks_apart
                        ? static_cast<std::size_t>(job.form.groups_per_row * job.form.group)
                        : job.columns()),
-        row_zero_points_(static_cast<std::size_t>(job.form.groups_per_row)) {
-    // Groups are searched together: of rows that have fewer, several are taken at once.
-    rows_at_once_ = row_zero_points_.size() % kBatch == 0 ? 1 : kBatch;
-  }
+        row_zero_points_(rows_.groups_per_row()) {}
 
   void make(std::size_t index) {
     codes_.clear();
@@ -87,9 +84,9 @@ class Piece {
     std::span<const std::byte> left = job_.piece(index);
     std::size_t row = index * job_.rows_per_piece;
     while (!left.empty()) {
-      const auto bytes = left.first(std::min(left.size(), rows_at_once_ * job_.row_bytes()));
+      const auto bytes = left.first(std::min(left.size(), rows_.rows_at_once() * job_.row_bytes()));
       quantize_rows(row, bytes);
-      row += rows_at_once_;
+      row += rows_.rows_at_once();
       left = left.subspan(bytes.size());
     }
   }
@@ -108,23 +105,21 @@ class Piece {
 
  private:
   void quantize_rows(std::size_t first_row, std::span<const std::byte> bytes) {
-    const std::size_t rows = bytes.size() / job_.row_bytes();
-    weights_.resize(rows * job_.columns());
-    fits_.resize(rows * row_zero_points_.size());
-    if (!widen(job_.weight.dtype, bytes, weights_)) fail_in_rows(job_.weight, first_row, bytes);
-    const auto group = static_cast<std::size_t>(job_.form.group);
-    if (job_.found == nullptr || !job_.found->take(first_row * row_zero_points_.size(), fits_))
-      fitter_.fit({weights_, job_.columns(), group, job_.energies}, fits_);
-    for (std::size_t row = 0; row < rows; ++row) {
-      write_row(std::span(weights_).subspan(row * job_.columns(), job_.columns()),
-                std::span(fits_).subspan(row * row_zero_points_.size(), row_zero_points_.size()));
+    if (!rows_.read(bytes)) fail_in_rows(job_.weight, first_row, bytes);
+    const std::span<Fit> fits = rows_.fits();
+    const std::size_t groups = rows_.groups_per_row();
+    if (job_.found == nullptr || !job_.found->take(first_row * groups, fits))
+      rows_.fit(job_.energies);
+    for (std::size_t row = 0; row * groups < fits.size(); ++row) {
+      write_row(rows_.weights().subspan(row * job_.columns(), job_.columns()),
+                fits.subspan(row * groups, groups));
     }
   }
 
   void write_row(std::span<const float> weights, std::span<const Fit> fits) {
     windows_.clear();
     for (std::size_t g = 0; g < fits.size(); ++g) {
-      windows_.push_back(fitter_.window(fits[g]));
+      windows_.push_back(rows_.window(fits[g]));
       row_zero_points_[g] = static_cast<std::uint8_t>(fits[g].zero_point);
       scales_.push_back(fits[g].scale);
     }
@@ -149,10 +144,7 @@ class Piece {
 
   const Job& job_;
   Packing packing_;
-  GroupFitter fitter_;
-  std::size_t rows_at_once_ = 1;
-  std::vector<float> weights_;
-  std::vector<Fit> fits_;
+  RowFitter rows_;
   std::vector<Window> windows_;
   std::vector<std::uint8_t> row_codes_;
   std::vector<std::uint8_t> row_zero_points_;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "weights/convert.h"
-#include "weights/quantize/widen.h"
 
 #ifdef __linux__
 #include <sys/resource.h>
@@ -31,55 +30,18 @@ std::size_t spare_processors() {
 
 struct SearchAhead::Matrix {
   const CheckpointTensor& tensor;
-  std::size_t rows = 0, columns = 0, groups_per_row = 0;
+  std::size_t groups_per_row = 0;
   // Not set to zero: memory that nothing is found for is never touched.
   std::unique_ptr<float[]> scales;
   std::unique_ptr<std::uint8_t[]> zero_points;
 
-  std::size_t row_bytes() const { return columns * byte_size(tensor.entry.dtype); }
-};
-
-class SearchAhead::Worker {
- public:
-  explicit Worker(const Scheme& scheme) : scheme_(scheme), fitter_(scheme) {}
-
-  /// False where a weight is not finite.
-  bool search(const Share& share) {
-    const Matrix& matrix = *share.matrix;
-    const auto bytes = matrix.tensor.data().subspan(share.first_row * matrix.row_bytes(),
-                                                    share.rows * matrix.row_bytes());
-    // As many as make whole batches: one row, or where it has few groups, several.
-    const std::size_t rows_at_once = matrix.groups_per_row % kBatch == 0 ? 1 : kBatch;
-    bool is_finite = true;
-    for (std::size_t row = 0; row < share.rows && is_finite; row += rows_at_once) {
-      const std::size_t rows = std::min(rows_at_once, share.rows - row);
-      is_finite = search_rows(matrix, share.first_row + row,
-                              bytes.subspan(row * matrix.row_bytes(), rows * matrix.row_bytes()));
+  void keep(std::size_t first_row, std::span<const Fit> fits) const {
+    const std::size_t first = first_row * groups_per_row;
+    for (std::size_t i = 0; i < fits.size(); ++i) {
+      scales[first + i] = fits[i].scale;
+      if (zero_points) zero_points[first + i] = static_cast<std::uint8_t>(fits[i].zero_point);
     }
-    matrix.tensor.file->forget(bytes);
-    return is_finite;
   }
-
- private:
-  bool search_rows(const Matrix& matrix, std::size_t first_row, std::span<const std::byte> bytes) {
-    const std::size_t rows = bytes.size() / matrix.row_bytes();
-    weights_.resize(rows * matrix.columns);
-    fits_.resize(rows * matrix.groups_per_row);
-    if (!widen(matrix.tensor.entry.dtype, bytes, weights_)) return false;
-    fitter_.fit({weights_, matrix.columns, static_cast<std::size_t>(scheme_.group), {}}, fits_);
-    const std::size_t first = first_row * matrix.groups_per_row;
-    for (std::size_t i = 0; i < fits_.size(); ++i) {
-      matrix.scales[first + i] = fits_[i].scale;
-      if (matrix.zero_points)
-        matrix.zero_points[first + i] = static_cast<std::uint8_t>(fits_[i].zero_point);
-    }
-    return true;
-  }
-
-  const Scheme& scheme_;
-  GroupFitter fitter_;
-  std::vector<float> weights_;
-  std::vector<Fit> fits_;
 };
 
 SearchAhead::SearchAhead(Checkpoint checkpoint, const Scheme& scheme, const Options& options)
@@ -103,18 +65,20 @@ bool SearchAhead::add_thread() {
 
 SearchAhead::~SearchAhead() { stop(); }
 
+RowFitter SearchAhead::fitter_of(const CheckpointTensor& tensor) const {
+  return {scheme_, tensor.entry.dtype, static_cast<std::size_t>(tensor.entry.shape[1]),
+          static_cast<std::size_t>(scheme_.group)};
+}
+
 void SearchAhead::add(const CheckpointTensor& tensor, std::uint64_t& bytes_left) {
   constexpr std::size_t kShare = std::size_t{4} << 20;  // bytes: some milliseconds
   const Shape& shape = tensor.entry.shape;
   if (shape.size() != 2 || !can_convert(tensor.entry.dtype) || shape[1] < scheme_.group) return;
-  auto matrix = std::make_unique<Matrix>(Matrix{.tensor = tensor});
-  matrix->rows = static_cast<std::size_t>(shape[0]);
-  matrix->columns = static_cast<std::size_t>(shape[1]);
-  const auto group = static_cast<std::size_t>(scheme_.group);
-  matrix->groups_per_row = (matrix->columns + group - 1) / group;
+  const RowFitter fitter = fitter_of(tensor);
+  auto matrix = std::make_unique<Matrix>(Matrix{tensor, fitter.groups_per_row()});
   const std::size_t group_bytes = sizeof(float) + (scheme_.zero_points ? 1 : 0);
-  const std::size_t rows =
-      std::min<std::size_t>(matrix->rows, bytes_left / (matrix->groups_per_row * group_bytes));
+  const auto rows = std::min<std::size_t>(static_cast<std::size_t>(shape[0]),
+                                          bytes_left / (matrix->groups_per_row * group_bytes));
   if (rows == 0) return;
   const std::size_t groups = rows * matrix->groups_per_row;
   bytes_left -= groups * group_bytes;
@@ -122,19 +86,35 @@ void SearchAhead::add(const CheckpointTensor& tensor, std::uint64_t& bytes_left)
   if (scheme_.zero_points)
     matrix->zero_points = std::make_unique_for_overwrite<std::uint8_t[]>(groups);
   const std::size_t rows_at_once =
-      (std::max<std::size_t>(kShare / matrix->row_bytes(), 1) + kBatch - 1) / kBatch * kBatch;
+      (std::max<std::size_t>(kShare / fitter.row_bytes(), 1) + kBatch - 1) / kBatch * kBatch;
   for (std::size_t row = 0; row < rows; row += rows_at_once)
     shares_.push_back({matrix.get(), row, std::min(rows_at_once, rows - row)});
   matrices_.push_back(std::move(matrix));
 }
 
+/// False where a weight is not finite.
+bool SearchAhead::search(const Share& share) const {
+  const CheckpointTensor& tensor = share.matrix->tensor;
+  RowFitter fitter = fitter_of(tensor);
+  const auto bytes =
+      tensor.data().subspan(share.first_row * fitter.row_bytes(), share.rows * fitter.row_bytes());
+  for (std::size_t row = 0; row < share.rows; row += fitter.rows_at_once()) {
+    const std::size_t rows = std::min(fitter.rows_at_once(), share.rows - row);
+    if (!fitter.read(bytes.subspan(row * fitter.row_bytes(), rows * fitter.row_bytes())))
+      return false;
+    fitter.fit({});
+    share.matrix->keep(share.first_row + row, fitter.fits());
+  }
+  tensor.file->forget(bytes);
+  return true;
+}
+
 void SearchAhead::run_worker() {
   run_when_nobody_else_does();
-  Worker worker(scheme_);
   while (!is_over_) {
     const std::size_t next = begun_++;
     if (next >= shares_.size()) return;
-    shares_[next].is_done = worker.search(shares_[next]);
+    shares_[next].is_done = search(shares_[next]);
   }
 }
 
@@ -154,8 +134,7 @@ std::vector<SearchAhead::Found> SearchAhead::found() {
     if (!share.is_done) missing = &matrix;
     if (missing == &matrix) continue;
     if (found.empty() || found.back().tensor != &matrix.tensor)
-      found.push_back(
-          {&matrix.tensor, {scheme_, static_cast<std::int64_t>(matrix.columns), {}, {}}});
+      found.push_back({&matrix.tensor, {scheme_, matrix.tensor.entry.shape[1], {}, {}}});
     const std::size_t groups = (share.first_row + share.rows) * matrix.groups_per_row;
     FoundFits& fits = found.back().fits;
     fits.scales = {matrix.scales.get(), groups};

@@ -11,6 +11,7 @@
 
 #include "weights/checkpoint.h"
 #include "weights/quantize/found_fits.h"
+#include "weights/quantize/row_fitter.h"
 
 namespace modelport::weights {
 
@@ -48,12 +49,13 @@ class SearchAhead {
     std::size_t rows = 0;
     bool is_done = false;
   };
-  class Worker;
 
-  void stop();
+  void add(const CheckpointTensor& tensor, std::uint64_t& bytes_left);
   bool add_thread();
   void run_worker();
-  void add(const CheckpointTensor& tensor, std::uint64_t& bytes_left);
+  bool search(const Share& share) const;
+  RowFitter fitter_of(const CheckpointTensor& tensor) const;
+  void stop();
 
   Checkpoint checkpoint_;
   Scheme scheme_;

@@ -19,12 +19,9 @@ struct Numbers {
 
 std::shared_ptr<SearchAhead> search_ahead(const std::string& checkpoint, int bits,
                                           std::int64_t block, bool zero_points, bool halves) {
-  const weights::Scheme scheme{.layout = weights::QuantizedLayout::onnx_matmul_nbits,
-                               .bits = bits,
-                               .group = block,
-                               .zero_points = zero_points,
-                               .scales = halves ? Dtype::f16 : Dtype::f32};
-  return std::make_shared<SearchAhead>(weights::Checkpoint::open(checkpoint), scheme,
+  const Dtype scales = halves ? Dtype::f16 : Dtype::f32;
+  return std::make_shared<SearchAhead>(weights::Checkpoint::open(checkpoint),
+                                       weights::scheme_of_search(bits, block, zero_points, scales),
                                        SearchAhead::Options{});
 }
 
