@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace modelport::passes {
+
 std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fusion> rows) {
   std::vector<ops::fusions::Pattern> patterns;
   for (const auto& row : rows) patterns.push_back(ops::fusions::parse_pattern(row.pattern));

@@ -2,8 +2,8 @@
 // takes and gives them so, and nothing is turned around it.
 #include <map>
 #include <optional>
-#include <set>
 
+#include "ir/users.h"
 #include "passes/constants.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite.h"
@@ -17,14 +17,7 @@ constexpr std::string_view kFusion = "attention on heads side by side";
 class SideBySide {
  public:
   SideBySide(const ir::Graph& graph, FusionContext& context)
-      : graph_(graph), context_(context), rebuild_(graph), users_(graph.values().size()) {
-    for (std::uint32_t i = 0; i < graph.nodes().size(); ++i) {
-      for (std::size_t at = 0; at < input_count(graph.node({i})); ++at) {
-        const ir::ValueId used = input_of(graph.node({i}), at);
-        if (used != ir::ValueId{}) users_[used.index].push_back({i});
-      }
-    }
-    ir::for_each_end(graph, [&](ir::ValueId id) { kept_.insert(id); });
+      : graph_(graph), context_(context), rebuild_(graph), users_(graph) {
     for (std::uint32_t i = 0; i < graph.nodes().size(); ++i) {
       if (graph.node({i}).op == "onnx.Attention") look_at({i});
     }
@@ -114,10 +107,8 @@ class SideBySide {
   }
 
   std::optional<ir::NodeId> only_user(ir::ValueId id, std::string_view op) const {
-    const auto& users = users_[id.index];
-    if (users.size() != 1 || kept_.contains(id) || graph_.node(users[0]).op != op)
-      return std::nullopt;
-    return users[0];
+    const auto user = users_.only(id);
+    return user && graph_.node(*user).op == op ? user : std::nullopt;
   }
 
   void fuse(const ir::Node& joined, const ir::Node& attention) {
@@ -135,8 +126,7 @@ class SideBySide {
   const ir::Graph& graph_;
   FusionContext& context_;
   Rebuild rebuild_;
-  std::vector<std::vector<ir::NodeId>> users_;
-  std::set<ir::ValueId> kept_;                     // by outputs, state and conditions
+  ir::Users users_;
   std::map<ir::NodeId, ir::NodeId> attention_of_;  // by the node that joins its heads
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "ir/users.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite.h"
 #include "passes/runtime_fusions.h"
@@ -30,15 +31,7 @@ struct Product {
 class JoinedProducts {
  public:
   JoinedProducts(const ir::Graph& graph, FusionContext& context, bool linked)
-      : graph_(graph),
-        context_(context),
-        linked_(linked),
-        rebuild_(graph),
-        users_(graph.values().size()) {
-    for (std::uint32_t i = 0; i < graph.nodes().size(); ++i)
-      ir::for_each_operand(graph.node({i}),
-                           [&](ir::ValueId id) { users_[id.index].push_back({i}); });
-    ir::for_each_end(graph, [&](ir::ValueId id) { kept_.insert(id); });
+      : graph_(graph), context_(context), linked_(linked), rebuild_(graph), users_(graph) {
     find_groups();
   }
 
@@ -85,7 +78,7 @@ class JoinedProducts {
       found.weights = {input_of(node, 1)};
     } else if (const auto product = weight_product(graph_, node);
                product && node.op == "onnx.MatMul" && type(node.results[0]).dtype == Dtype::f32 &&
-               only_user(input_of(node, 1))) {
+               users_.only(input_of(node, 1))) {
       found.x = product->input;
       found.weights = {product->weight};
     } else {
@@ -97,7 +90,7 @@ class JoinedProducts {
 
   /// A tensor of the file that nothing else reads, or it would be stored twice.
   bool is_own(ir::ValueId id) const {
-    if (id == ir::ValueId{} || !only_user(id)) return false;
+    if (id == ir::ValueId{} || !users_.only(id)) return false;
     const ir::Value& value = graph_.value(id);
     if (value.origin == ir::Origin::weight)
       return value.weight_kind == ir::WeightKind::parameter && value.tensor().shape.size() >= 2;
@@ -105,14 +98,8 @@ class JoinedProducts {
            graph_.node(value.producer).op == "modelport.quantized";
   }
 
-  std::optional<ir::NodeId> only_user(ir::ValueId id) const {
-    const auto& users = users_[id.index];
-    if (users.size() != 1 || kept_.contains(id)) return std::nullopt;
-    return users[0];
-  }
-
   void find_bias(Product& product) const {
-    const auto user = only_user(node(product).results[0]);
+    const auto user = users_.only(node(product).results[0]);
     if (!user || graph_.node(*user).op != "onnx.Add") return;
     const ir::Node& sum = graph_.node(*user);
     if (type(sum.results[0]) != type(node(product).results[0])) return;
@@ -120,7 +107,7 @@ class JoinedProducts {
       const ir::ValueId bias = input_of(sum, i);
       const ir::Value& value = graph_.value(bias);
       if (value.origin == ir::Origin::weight && value.tensor().shape.size() == 1 &&
-          value.tensor().shape[0] == rows(product) && only_user(bias)) {
+          value.tensor().shape[0] == rows(product) && users_.only(bias)) {
         product.bias = bias;
         product.sum = *user;
       }
@@ -224,8 +211,7 @@ class JoinedProducts {
   FusionContext& context_;
   bool linked_;
   Rebuild rebuild_;
-  std::vector<std::vector<ir::NodeId>> users_;
-  std::set<ir::ValueId> kept_;  // by outputs, state and conditions
+  ir::Users users_;
   std::map<std::pair<ir::ValueId, std::string>, std::vector<Product>> groups_;
   std::map<ir::NodeId, const std::vector<Product>*> by_first_;
   std::set<ir::NodeId> done_;

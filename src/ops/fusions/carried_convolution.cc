@@ -3,8 +3,8 @@
 #include "ops/fusions/carried_convolution.h"
 
 #include <optional>
-#include <set>
 
+#include "ir/users.h"
 #include "ops/fusions/pattern.h"
 #include "shape/program_dims.h"
 
@@ -23,12 +23,7 @@ const std::vector<int> kUsesNotAsked;   // these patterns do not ask for them
 class CarriedFinder {
  public:
   explicit CarriedFinder(const ir::Graph& graph)
-      : graph_(graph), dims_(shape::dims_of(graph.dims)), users_(graph.values().size()) {
-    for (std::uint32_t i = 0; i < graph.nodes().size(); ++i)
-      ir::for_each_operand(graph.node({i}),
-                           [&](ir::ValueId id) { users_[id.index].push_back({i}); });
-    ir::for_each_end(graph, [&](ir::ValueId id) { kept_.insert(id); });
-  }
+      : graph_(graph), dims_(shape::dims_of(graph.dims)), users_(graph) {}
 
   std::optional<std::variant<CarriedConvolution, OtherConvolution>> at(ir::NodeId id) {
     static const Pattern pattern = parse_pattern(kConvolution);
@@ -74,15 +69,15 @@ class CarriedFinder {
     if (padding.size() != 1) return "its padding is no plain number";
     const shape::Int& carried = type(site.state).shape[kColumnAxis];
     const shape::Int& tokens = type(site.fresh).shape[kColumnAxis];
-    for (const ir::NodeId user : users_[found.value("joined").index]) {
+    for (const ir::NodeId user : users_.nodes(found.value("joined"))) {
       if (user == site.node) continue;
       const auto start = start_of(graph_.node(user));
       const ir::ValueId next = graph_.node(user).results[0];
       const bool last = start && *start == tokens && type(next).shape[kColumnAxis] == carried;
-      if (!last || !users_[next.index].empty()) return "other nodes read its columns as well";
+      if (!last || !users_.nodes(next).empty()) return "other nodes read its columns as well";
       site.states.push_back(next);
     }
-    if (kept_.contains(found.value("joined"))) return "other nodes read its columns as well";
+    if (users_.is_kept(found.value("joined"))) return "other nodes read its columns as well";
     const shape::Int first = carried + padding[0] - (type(site.weight).shape[2] - 1);
     const bool only_new = follow({graph_.node(site.node).results[0], {}}, first, tokens, site);
     return only_new ? "" : "columns before those of new tokens are read as well";
@@ -95,8 +90,8 @@ class CarriedFinder {
       site.results.push_back(from);
       return true;
     }
-    if (kept_.contains(from.value)) return false;
-    for (const ir::NodeId user : users_[from.value.index]) {
+    if (users_.is_kept(from.value)) return false;
+    for (const ir::NodeId user : users_.nodes(from.value)) {
       NewColumns next{graph_.node(user).results[0], from.activations};
       shape::Int rest = first;
       if (const auto start = start_of(graph_.node(user))) {
@@ -129,8 +124,7 @@ class CarriedFinder {
 
   const ir::Graph& graph_;
   shape::Dims dims_;
-  std::vector<std::vector<ir::NodeId>> users_;
-  std::set<ir::ValueId> kept_;  // by outputs, state and conditions
+  ir::Users users_;
 };
 
 }  // namespace
