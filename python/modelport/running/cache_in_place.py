@@ -15,6 +15,7 @@ from ..runtimes.runner import Memory, Runner
 from .cache import Kept, SessionCache
 from .decoder import Decoder
 from .inputs import Call
+from .untouched import untouched_zeros
 
 if TYPE_CHECKING:
     from ..runtimes.onnx_file import OnnxFile
@@ -51,7 +52,7 @@ class InPlaceCache(SessionCache):
         if not self.buffers or (not self.seen and self.batch_size != batch):
             self.lengths = torch.zeros(batch, dtype=torch.int64)
             room = self.room if self.room >= needed else needed + _FIRST_ROOM
-            self.buffers = [torch.zeros(self._shape(row, batch, room), dtype=row.past.dtype) for row in self.kept]
+            self.buffers = [untouched_zeros(self._shape(row, batch, room), row.past.dtype) for row in self.kept]
         elif needed > self.buffers[0].shape[2]:
             room = max(needed, 2 * self.buffers[0].shape[2])
             self.buffers = [self._grown(buffer, room) for buffer in self.buffers]
@@ -64,7 +65,7 @@ class InPlaceCache(SessionCache):
         return self._bound[1]
 
     def _grown(self, buffer: torch.Tensor, room: int) -> torch.Tensor:
-        grown = torch.zeros(*buffer.shape[:2], room, buffer.shape[3], dtype=buffer.dtype)
+        grown = untouched_zeros((*buffer.shape[:2], room, buffer.shape[3]), buffer.dtype)
         grown[:, :, : self.seen] = buffer[:, :, : self.seen]
         return grown
 
