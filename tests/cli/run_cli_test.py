@@ -20,6 +20,7 @@ from tiny_models import tiny
 
 from modelport import OnnxConfig, OnnxExporter
 from modelport.cli import main
+from modelport.cli.run_model import one_shot_options
 from modelport.running.media import read_sound, resampled
 
 
@@ -161,6 +162,16 @@ def test_the_command_itself_streams_words_and_needs_no_model_hub(llama: Any) -> 
     assert done.returncode == 0, done.stderr
     assert done.stdout == continued(llama[0], [7, 8], num_beams=2, max_new_tokens=6) + "\n"
     assert done.stderr.count("\n") == 1 and "tokens/s" in done.stderr
+
+
+def test_weights_are_left_as_they_lie_only_where_steps_are_as_fast(llama: Any, tmp_path: Path) -> None:
+    model, folder = llama
+    assert one_shot_options([folder / "model.onnx"], "x86_64") == {"session.disable_prepacking": "1"}
+    assert one_shot_options([folder / "model.onnx"], "aarch64") == {}
+    assert one_shot_options([tmp_path / "model.pte"], "x86_64") == {}
+    config = OnnxConfig(dtype="int4")
+    quantized = OnnxExporter().export_for_generation(model, prompt(2, 6), config).save(tmp_path / "int4")
+    assert one_shot_options([quantized / "model.onnx"], "x86_64") == {}
 
 
 # --- what it refuses --------------------------------------------------------------------------------------------------
