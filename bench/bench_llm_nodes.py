@@ -41,11 +41,12 @@ class File:
         whole = {"input_ids": np.arange(new)[None] % 900, "attention_mask": np.ones((1, past + new))}
         whole["position_ids"] = past + np.arange(new)[None]
         random = np.random.default_rng(0)
-        for name in [item.name for item in self.session.get_inputs()]:
+        for name, kind in [(item.name, item.type) for item in self.session.get_inputs()]:
             if name in whole:
                 self.binding.bind_cpu_input(name, whole[name].astype(np.int64))
                 continue
             numbers = random.standard_normal(shape, dtype=np.float32)
+            numbers = numbers.astype(np.float16 if kind == "tensor(float16)" else np.float32)
             cache = onnxruntime.OrtValue.ortvalue_from_numpy(numbers)
             self.binding.bind_ortvalue_input(name, cache)
             self.binding.bind_ortvalue_output(name.replace("past_key_values", "present"), cache)

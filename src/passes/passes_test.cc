@@ -243,6 +243,14 @@ TEST_CASE("a weight that is used as it is and transposed is stored once") {
   CHECK(after(use_gemm_for_all_weights, alone).find("Gemm") != std::string::npos);
 }
 
+TEST_CASE("a product in f16 stays MatMul, whose kernel is quick") {
+  const std::string text =
+      "graph g(%x: f16[b, 4])\n  where b in 1.. = 2\n  weights @w: f16[9, 4]\n{\n"
+      "  %1 = onnx.Transpose(inputs=[@w], perm=[1, 0]) : f16[4, 9]\n"
+      "  %2 = onnx.MatMul(inputs=[%x, %1]) : f16[b, 9]\n  return y = %2\n}\n";
+  CHECK(after(use_gemm_for_all_weights, text).find("Gemm") == std::string::npos);
+}
+
 TEST_CASE("products of tensors with the same sizes read these once") {
   const std::string gemm = after(
       use_gemm_for_all_weights,

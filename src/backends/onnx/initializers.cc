@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -167,33 +168,37 @@ class Collector {
   }
 
  private:
-  /// Which weights some node or output uses without transposing them; marks the other uses as
-  /// stored.
+  /// Which weights some node or output uses without transposing them; marks transpositions of the
+  /// others as stored. One that is used both ways would be there twice, so that its transposition
+  /// stays a node, which runtimes compute when they load the file.
   std::vector<bool> used_as_they_are() {
     std::vector<bool> plain(graph_.values().size(), false);
+    std::vector<std::pair<std::size_t, ir::ValueId>> transposed;
     for (std::size_t i = 0; i < graph_.nodes().size(); ++i) {
       const ir::Node& node = graph_.nodes()[i];
-      if (request_.options.transpose_weights && swaps_a_matrix(node)) {
-        const ir::ValueId* source =
-            (*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
-        const weights::Weight* weight = weight_of_[source->index];
-        if (weight != nullptr && !is_state(*source) && weight->shape.size() == 2 &&
-            byte_size(weight->dtype) <= 8) {
-          result_.stored[i] = true;
-          continue;
-        }
-      }
-      if (node.op == kQuantized || node.op == kJoined) {
+      if (const auto weight = weight_transposed_by(node)) {
+        transposed.emplace_back(i, *weight);
+      } else if (node.op == kQuantized || node.op == kJoined) {
         result_.stored[i] = true;
         if (node.op == kJoined)
           for (const ir::ValueId id : inputs_of(node)) is_part_.insert(id.index);
-        continue;
+      } else {
+        ir::for_each_operand(node, [&](ir::ValueId id) { plain[id.index] = true; });
       }
-      ir::for_each_operand(node, [&](ir::ValueId id) { plain[id.index] = true; });
     }
     for (const ir::Output& output : graph_.outputs)
       plain[output.value.get<ir::ValueId>()->index] = true;
+    for (const auto& [node, weight] : transposed) result_.stored[node] = !plain[weight.index];
     return plain;
+  }
+
+  std::optional<ir::ValueId> weight_transposed_by(const ir::Node& node) const {
+    if (!request_.options.transpose_weights || !swaps_a_matrix(node)) return std::nullopt;
+    const ir::ValueId id = *(*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
+    const weights::Weight* weight = weight_of_[id.index];
+    const bool is_matrix = weight != nullptr && !is_state(id) && weight->shape.size() == 2 &&
+                           byte_size(weight->dtype) <= 8;
+    return is_matrix ? std::optional(id) : std::nullopt;
   }
 
   /// Whether another weight has the same bytes: the same memory, or contents that are quickly

@@ -88,6 +88,17 @@ TEST_CASE("a model in memory holds its weights, and a transposed one is stored t
   CHECK(bytes.find(wanted) != std::string::npos);
 }
 
+TEST_CASE("a matrix that is used as it is, too, is not stored a second time") {
+  std::string text(kModel);
+  text.replace(text.find("inputs=[@w]"), 11, "inputs=[@table]");
+  const ir::Graph graph = ir::parse_graph(text);
+  const weights::WeightStore weights = store();
+  const ModelSummary model = read(onnx_bytes({.graph = graph, .weights = weights, .options = {}}));
+  CHECK(model.operators.at("Transpose") == 1);
+  CHECK(find(model, "table") != nullptr);
+  CHECK(find(model, "table.transposed") == nullptr);
+}
+
 TEST_CASE("weights of the same contents are stored once") {
   const ir::Graph graph = ir::parse_graph(kModel);
   const weights::WeightStore weights = store();
