@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import problem
-from ..running.folder import Folder
+from ..running import OpeningModel
 from .console import Console, say
 
 _SHOWN = 6  # values of a tensor
@@ -30,13 +30,12 @@ def refuse_both(args: Any) -> None:
     raise problem("E0306", what, way)
 
 
-def run(args: Any, console: Console, folder: Folder, inputs: dict[str, Any]) -> bool:
+def run(args: Any, console: Console, opening: OpeningModel, inputs: dict[str, Any]) -> bool:
     from ..base.structure import flatten
     from ..exporters.onnx_names import input_name
-    from ..running import open_model
 
     with console.stage("load"):
-        model = open_model(folder, threads=args.threads)
+        model = opening.model()
     flat: dict[str, Any] = dict(flatten(inputs).tensors())
     named = {name if name in model.input_names else input_name(name): value for name, value in flat.items()}
     with console.stage("run"):

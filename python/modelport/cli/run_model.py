@@ -31,8 +31,10 @@ def run(args: Any, console: Console) -> bool:
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
         import_quickly()
+        from ..running import OpeningModel
+
+        opening = OpeningModel(folder, threads=args.threads, **one_shot_options(list(folder.files.values())))
         from ..inputs.given import read_inputs
-        from ..running import open_model
         from ..running.classes import generating_class
         from ..running.generating import read_config
         from ..running.program_folder import room_in
@@ -43,10 +45,10 @@ def run(args: Any, console: Console) -> bool:
     if args.outputs is not None and not isinstance(cls, str):
         raise problem("E0306", f"--outputs keeps tensors, and {cls.__name__} gives tokens", "leave --outputs out")
     if given is not None and isinstance(cls, str):
-        return run_inputs.run(args, console, folder, given)
+        return run_inputs.run(args, console, opening, given)
     prompt = Prompt(args.prompt, images, sounds, args.raw)
     if isinstance(cls, str):
-        return run_once.run(args, console, folder, prompt, why=cls)
+        return run_once.run(args, console, opening, prompt, why=cls)
     with quiet_transformers():
         if args.trust_remote_code:
             note_code(console, folder.path)
@@ -57,8 +59,7 @@ def run(args: Any, console: Console) -> bool:
         _refuse_if_it_reads_something_else(cls, inputs)
         settings = _settings(args, console, read_config(folder, cls), inputs, room_in(folder))
         with console.stage("load"):
-            options = one_shot_options(list(folder.files.values()))
-            model = open_model(folder, threads=args.threads, **options)
+            model = opening.model()
         _tell(console, _generated(args, console, model, reader, inputs, settings))
     return True
 

@@ -6,18 +6,19 @@ from typing import Any
 
 from ..artifacts.ir import read_artifact
 from ..artifacts.pte import ProgramFile
+from ..running import OpeningModel
 from ..running.folder import Folder
 from .console import Console, note_code, say
 
 
-def run(args: Any, console: Console, folder: Folder, prompt: Any, why: str) -> bool:
+def run(args: Any, console: Console, opening: OpeningModel, prompt: Any, why: str) -> bool:
     """`why` it does not generate."""
-    from ..running import open_model
     from ..running.answers import Question, answers, can_answer
     from ..running.classes import cannot_generate
     from ..running.prompt import Reader
     from ..weights.loading import quiet_transformers
 
+    folder = opening.folder
     takes, gives = _names(folder)
     if not can_answer(takes, gives):
         raise cannot_generate(folder.path, why)
@@ -28,7 +29,7 @@ def run(args: Any, console: Console, folder: Folder, prompt: Any, why: str) -> b
         reader = Reader(folder.path, trust_remote_code=trust, needs_tokenizer="input_ids" in takes)
         inputs = reader.inputs(prompt)
         with console.stage("load"):
-            model = open_model(folder, threads=args.threads)
+            model = opening.model()
         with console.stage("run"):
             results = model(**_given(takes, inputs))
         found = answers(results, Question(reader, inputs, prompt.images, folder.config or {}))

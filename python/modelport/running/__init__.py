@@ -38,20 +38,32 @@ def open_any(path: str | os.PathLike[str], dtype: str | None = None) -> Folder:
 
 
 def open_model(folder: Folder, *, threads: int | None = None, **session_options: Any) -> Any:
-    from ..runtimes.opening import open_runner, runtime_of
-    from .classes import generating_class
+    return OpeningModel(folder, threads=threads, **session_options).model()
 
-    given = session_options | ({} if threads is None else {"threads": threads})
-    runtime_of(next(iter(folder.files.values()))).check(given if folder.methods else session_options)
-    options = {"threads": threads or 0, **session_options}
-    found = generating_class(folder)
-    if not isinstance(found, str):
-        from .generating import generating_model
 
-        return generating_model(folder, found, options)
-    from .plain import PlainModel
+class OpeningModel:
+    """The model of a folder, whose files may be opened while the caller imports what else it needs."""
 
-    return PlainModel(open_runner(_only_file(folder), options), folder.config, found)
+    def __init__(self, folder: Folder, *, threads: int | None = None, **session_options: Any) -> None:
+        from ..runtimes.opening import Opening, runtime_of
+
+        given = session_options | ({} if threads is None else {"threads": threads})
+        runtime_of(next(iter(folder.files.values()))).check(given if folder.methods else session_options)
+        self.folder = folder
+        used = [folder.files[role] for role in folder.used()]
+        self._opening = Opening(used, {"threads": threads or 0, **session_options})
+
+    def model(self) -> Any:
+        from .classes import generating_class
+
+        found = generating_class(self.folder)
+        if not isinstance(found, str):
+            from .generating import generating_model
+
+            return generating_model(self.folder, found, self._opening)
+        from .plain import PlainModel
+
+        return PlainModel(self._opening.runner(_only_file(self.folder)), self.folder.config, found)
 
 
 def _only_file(folder: Folder) -> Path:

@@ -13,6 +13,7 @@ from transformers.generation.utils import ALL_CACHE_NAMES, GenerationMixin
 
 from ..base.errors import problem
 from ..models.locks import building_alone
+from ..runtimes.opening import Opening
 from . import plain_loop
 from .cache_in_place import InPlaceCache
 from .features import repeated
@@ -185,12 +186,12 @@ def refuse_too_long(config: Any, tokens: int, *, encoder: bool = False) -> None:
         )
 
 
-def generating_model(folder: Folder, cls: Any, options: Mapping[str, Any]) -> Any:
+def generating_model(folder: Folder, cls: Any, opening: Opening) -> Any:
     """An instance of a subclass of `cls` that runs the files of the folder."""
     from transformers import GenerationConfig
 
     config = read_config(folder, cls)
-    parts = Parts(folder, options, config)
+    parts = Parts(folder, opening, config)
     model = _built(cls, config)
     model._parts = parts
     parts.taken.add_readers(model)

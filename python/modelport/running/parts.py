@@ -10,7 +10,7 @@ from transformers.cache_utils import Cache
 
 from ..base.errors import problem
 from ..runtimes.executorch import ProgramSession
-from ..runtimes.opening import open_runners
+from ..runtimes.opening import Opening
 from ..runtimes.openvino import IrSession
 from ..runtimes.runner import Runner
 from .accepted_inputs import Taken
@@ -27,8 +27,8 @@ from .stateful_decoder import StatefulDecoder
 class Parts:
     """`run` is one forward pass: encoders on what they read, the embedding, the decoder."""
 
-    def __init__(self, folder: Folder, options: Mapping[str, Any], config: Any):
-        opened = open_runners({role: (folder.files[role], folder.methods.get(role)) for role in folder.used()}, options)
+    def __init__(self, folder: Folder, opening: Opening, config: Any):
+        opened = opening.runners({role: (folder.files[role], folder.methods.get(role)) for role in folder.used()})
         self.config = config
         self.encoder_decoder = bool(getattr(config, "is_encoder_decoder", False))
         self.encoder = opened.get(folder.encoder or "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,19 +37,6 @@ def _open_ir(path: Path, options: Mapping[str, Any]) -> Runner:
     return openvino.IrSession(path, options)
 
 
-def open_runners(files: Mapping[str, tuple[Path, str | None]], options: Mapping[str, Any]) -> dict[str, Runner]:
-    """A runner for each file, or for each method of one, which is then loaded once."""
-    found: dict[str, Runner] = {}
-    loaded: dict[Path, executorch.ProgramSession] = {}
-    for role, (path, method) in files.items():
-        if method is None:
-            found[role] = open_runner(path, options)
-        else:
-            found[role] = session = executorch.ProgramSession(path, method, loaded.get(path))
-            loaded.setdefault(path, session)
-    return found
-
-
 RUNTIMES: dict[str, Runtime] = {
     ".onnx": Runtime(_check_onnxruntime, _open_onnx),
     ".pte": Runtime(executorch.check_options, _open_program),
@@ -63,3 +51,36 @@ def runtime_of(path: Path) -> Runtime:
 
 def open_runner(path: Path, options: Mapping[str, Any]) -> Runner:
     return runtime_of(path).open(path, options)
+
+
+class Opening:
+    """Files that are opened with the same options. onnxruntime begins at once, in a thread: it does without Python
+    while it reads weights and arranges them, which takes seconds that others need to import their modules."""
+
+    def __init__(self, paths: Iterable[Path], options: Mapping[str, Any]):
+        self._options = options
+        self._begun: dict[Path, Future[Runner]] = {}
+        ahead = [path for path in paths if path.suffix == ".onnx"]
+        if ahead:
+            import onnxruntime  # noqa: F401 (in the thread it could meet modules that are being imported)
+
+            with_one_thread = ThreadPoolExecutor(1)
+            self._begun = {path: with_one_thread.submit(open_runner, path, options) for path in ahead}
+            with_one_thread.shutdown(wait=False)
+
+    def runner(self, path: Path) -> Runner:
+        """The file, once it is open; raises what opening it raised."""
+        begun = self._begun.pop(path, None)
+        return open_runner(path, self._options) if begun is None else begun.result()
+
+    def runners(self, files: Mapping[str, tuple[Path, str | None]]) -> dict[str, Runner]:
+        """A runner for each file, or for each method of one, which is then loaded once."""
+        found: dict[str, Runner] = {}
+        loaded: dict[Path, executorch.ProgramSession] = {}
+        for role, (path, method) in files.items():
+            if method is None:
+                found[role] = self.runner(path)
+            else:
+                found[role] = session = executorch.ProgramSession(path, method, loaded.get(path))
+                loaded.setdefault(path, session)
+        return found
