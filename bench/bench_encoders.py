@@ -128,7 +128,7 @@ def step_run(name: str, path: Path) -> dict[str, float]:
     """Seconds of the quickest run, and of the processor on one thread, which a busy machine hardly changes."""
     import numpy as np
 
-    from modelport.runtimes.onnxruntime import quiet_session
+    from modelport.runtimes.sessions import quiet_session
 
     found = {}
     for key, threads, clock in (("wall", THREADS, time.perf_counter), ("processor", 1, time.process_time)):

@@ -220,7 +220,7 @@ def linked(checkpoint: Path, folder: Path, requirements: Requirements) -> None:
 
 def latency(name: str, ours: Path, theirs: Path, requirements: Requirements) -> None:
     """Both files in turn, so that noise of the machine meets both."""
-    from modelport.runtimes.onnxruntime import quiet_session
+    from modelport.runtimes.sessions import quiet_session
 
     feeds = {key: x.numpy() for key, x in text(*PREFILL).items()}
     sessions = []

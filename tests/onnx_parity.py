@@ -19,7 +19,8 @@ import torch
 import transformers.integrations.moe  # noqa: F401  (registers an operator that has a row)
 
 from modelport.base import core
-from modelport.runtimes.onnxruntime import quiet_session, run_session, to_numpy
+from modelport.runtimes.onnxruntime import run_session, to_numpy
+from modelport.runtimes.sessions import quiet_session
 from modelport.values.tolerance import same_values
 
 OPSET = int(os.environ.get("PARITY_OPSET", "23"))

@@ -85,7 +85,8 @@ def _pt2(shown: Any, folder: Path) -> None:
 def _onnx(shown: Any, folder: Path) -> None:
     import modelport
     from modelport.exporters.onnx import checked_opset
-    from modelport.runtimes.onnxruntime import quiet_session, run_session
+    from modelport.runtimes.onnxruntime import run_session
+    from modelport.runtimes.sessions import quiet_session
 
     program = modelport.OnnxProgram(shown.captured, modelport.OnnxConfig(dynamic=True), checked_opset(None))
     session = quiet_session(program.save(folder / "model.onnx"), threads=1)

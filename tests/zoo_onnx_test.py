@@ -14,7 +14,8 @@ from zoo.shown import Shown, assert_same, one_thread, shown  # noqa: F401  (fixt
 
 import modelport
 from modelport.exporters.onnx import checked_opset
-from modelport.runtimes.onnxruntime import quiet_session, run_session
+from modelport.runtimes.onnxruntime import run_session
+from modelport.runtimes.sessions import quiet_session
 
 
 def onnx_outputs(session: Any, program: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:

@@ -22,7 +22,7 @@ import modelport
 from modelport.artifacts.artifact import Artifact
 from modelport.base.printable import one_line, printable
 from modelport.cli import main
-from modelport.runtimes.onnxruntime import quiet_session
+from modelport.runtimes.sessions import quiet_session
 
 ESCAPE = "\x1b]0;owned\x07\x1b[31m"
 

@@ -203,6 +203,13 @@ def test_a_model_that_cannot_generate_is_refused(tmp_path: Path, capsys: Any) ->
     assert "BertModel gives no logits in this export" in error_of(capsys, tmp_path, "hi")
 
 
+def test_a_decoder_whose_class_nobody_names_says_what_is_missing(llama: Any, tmp_path: Path, capsys: Any) -> None:
+    folder = shutil.copytree(llama[1], tmp_path / "llama")
+    (folder / "config.json").unlink()
+    error = error_of(capsys, folder, "w7")
+    assert "no config.json that names its class" in error and "copy the config.json" in error
+
+
 def test_a_missing_tokenizer_is_named(llama: Any, tmp_path: Path, capsys: Any) -> None:
     folder = shutil.copytree(llama[1], tmp_path / "bare", ignore=shutil.ignore_patterns("tokenizer*"))
     assert "has no tokenizer" in error_of(capsys, folder, "hi")

@@ -18,7 +18,7 @@ from transformers import (
 )
 
 import modelport
-from modelport.runtimes.onnxruntime import quiet_session
+from modelport.runtimes.sessions import quiet_session
 
 IDS = {"input_ids": torch.randint(5, 90, (2, 7)), "attention_mask": torch.ones(2, 7, dtype=torch.int64)}
 

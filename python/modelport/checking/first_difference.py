@@ -14,7 +14,8 @@ import torch
 
 from ..artifacts.artifact import Artifact, further_outputs
 from ..base.structure import flatten
-from ..runtimes.onnxruntime import as_written, quiet_session, to_numpy
+from ..runtimes.onnxruntime import to_numpy
+from ..runtimes.sessions import as_written, quiet_session
 from ..values.eager_values import Pool, is_beneath, module_calls, operator_results
 from ..values.tolerance import Tolerance
 from ..values.wrong_values import Step, is_index, is_telling, wrong_values

@@ -13,7 +13,8 @@ from ..base.errors import ExportError, problem
 from ..base.item_lists import as_in_graph
 from ..base.structure import flatten
 from ..exporters.onnx_names import input_name, output_names
-from ..runtimes.onnxruntime import needs_onnxruntime, run_session, session_with_outputs, shape_of, to_numpy
+from ..runtimes.onnxruntime import run_session, shape_of, to_numpy
+from ..runtimes.sessions import needs_onnxruntime, session_with_outputs
 from ..weights.checkpoint import DTYPES
 
 

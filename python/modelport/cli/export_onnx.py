@@ -122,7 +122,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
             import_quickly()
         from ..exporters.configs import OnnxConfig
         from ..exporters.onnx import checked_opset
-        from ..runtimes.onnxruntime import needs_onnxruntime
+        from ..runtimes.sessions import needs_onnxruntime
         from .sentence_loading import loading_for
 
         opset = checked_opset(args.opset)

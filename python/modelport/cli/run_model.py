@@ -15,7 +15,7 @@ from ..base.errors import problem
 from ..base.printable import printable
 from ..hub.folder import exported_folder
 from ..quick_imports.command import import_quickly
-from ..running import open_any
+from ..running import OpeningModel, open_any
 from ..running.media import read_image, read_sound
 from . import run_inputs, run_once
 from .console import Console, note_code, say
@@ -30,10 +30,8 @@ def run(args: Any, console: Console) -> bool:
     folder = open_any(args.folder, args.dtype)
     images, sounds = [read_image(path) for path in args.image], [read_sound(path) for path in args.audio]
     with console.stage("import"):
-        import_quickly()
-        from ..running import OpeningModel
-
         opening = OpeningModel(folder, threads=args.threads, **one_shot_options(list(folder.files.values())))
+        import_quickly()
         from ..inputs.given import read_inputs
         from ..running.classes import generating_class
         from ..running.generating import read_config

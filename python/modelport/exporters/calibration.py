@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import problem
-from ..runtimes.onnxruntime import quiet_session
+from ..runtimes.sessions import quiet_session
 
 _LOW, _HIGH = "modelport.Min.", "modelport.Max."
 

@@ -23,7 +23,8 @@ from ..base.errors import problem
 from ..base.structure import readable
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
-from ..runtimes.onnxruntime import quiet_session, run_session, shape_of, to_numpy
+from ..runtimes.onnxruntime import run_session, shape_of, to_numpy
+from ..runtimes.sessions import quiet_session
 from .configs import OnnxConfig
 from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, leaf_paths, output_names, told_apart

@@ -13,7 +13,8 @@ from ..base.errors import problem
 from ..base.item_lists import as_in_graph
 from ..checking.tolerance import distance
 from ..exporters.onnx_names import input_name, output_names
-from ..runtimes.onnxruntime import quiet_session, run_session, to_numpy
+from ..runtimes.onnxruntime import run_session, to_numpy
+from ..runtimes.sessions import quiet_session
 from ..values.tolerance import Tolerance, same_values, wide
 from .plan import Plan
 

@@ -10,6 +10,7 @@ from ..artifacts.pte import find_program
 from ..artifacts.variants import ending_of
 from ..base.errors import problem
 from ..hub.folder import exported_folder
+from ..runtimes.opening import Opening, runtime_of
 from .folder import Folder, open_folder
 from .ir_folder import open_ir
 from .program_folder import open_program
@@ -42,28 +43,33 @@ def open_model(folder: Folder, *, threads: int | None = None, **session_options:
 
 
 class OpeningModel:
-    """The model of a folder, whose files may be opened while the caller imports what else it needs."""
+    """The model of a folder, whose files may be opened while the caller imports torch and what else it needs."""
 
     def __init__(self, folder: Folder, *, threads: int | None = None, **session_options: Any) -> None:
-        from ..runtimes.opening import Opening, runtime_of
+        self.folder, self._threads, self._settings = folder, threads, session_options
+        self._opening: Opening | None = None
+        if not runtime_of(next(iter(folder.files.values()))).needs_torch:
+            self._opening = self._begun()
 
-        given = session_options | ({} if threads is None else {"threads": threads})
-        runtime_of(next(iter(folder.files.values()))).check(given if folder.methods else session_options)
-        self.folder = folder
+    def _begun(self) -> Opening:
+        folder, threads = self.folder, self._threads
+        given = self._settings | ({} if threads is None else {"threads": threads})
+        runtime_of(next(iter(folder.files.values()))).check(given if folder.methods else self._settings)
         used = [folder.files[role] for role in folder.used()]
-        self._opening = Opening(used, {"threads": threads or 0, **session_options})
+        return Opening(used, {"threads": threads or 0, **self._settings})
 
     def model(self) -> Any:
         from .classes import generating_class
 
+        opening = self._opening or self._begun()
         found = generating_class(self.folder)
         if not isinstance(found, str):
             from .generating import generating_model
 
-            return generating_model(self.folder, found, self._opening)
+            return generating_model(self.folder, found, opening)
         from .plain import PlainModel
 
-        return PlainModel(self._opening.runner(_only_file(self.folder)), self.folder.config, found)
+        return PlainModel(opening.runner(_only_file(self.folder)), self.folder.config, found)
 
 
 def _only_file(folder: Folder) -> Path:

@@ -28,7 +28,8 @@ class Answer:
 
 def can_answer(takes: list[str], gives: list[str]) -> bool:
     """Logits of what is read; those of a text that is to be written belong to models that generate."""
-    return "logits" in gives and "decoder_input_ids" not in takes
+    is_called_once = "decoder_input_ids" not in takes and not any(name.startswith("past_") for name in takes)
+    return "logits" in gives and is_called_once
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,9 +51,11 @@ def _gives_logits(folder: Folder) -> bool:
 
 
 def cannot_generate(folder: Any, reason: str) -> Exception:
+    lost = ["copy the config.json of the model into the folder"] if "config.json" in reason else []
     return problem(
         "E0311",
         f"the model in {folder} cannot generate: {reason}",
+        *lost,
         "call it in Python: modelport.load(folder)(**inputs)",
         "export the class that generates: modelport export onnx MODEL OUT --task text-generation",
     )

@@ -8,6 +8,7 @@ import torch
 
 from ..artifacts.limits import check_frozen
 from ..base.errors import problem
+from ..base.printable import listed
 from ..runtimes.runner import Runner, misfit
 from .classes import cannot_generate
 from .inputs import fitted
@@ -41,7 +42,7 @@ class PlainModel:
         unknown = [name for name in given if name not in session.inputs]
         lacking = [name for name in session.inputs if name not in given]
         if unknown or lacking:
-            needs = f"needs {', '.join(lacking)}" if lacking else ""
+            needs = f"needs {listed(lacking)}" if lacking else ""
             more = f"does not take {', '.join(unknown)}" if unknown else ""
             what = " and ".join(filter(None, (needs, more)))
             raise problem("E0301", f"{session.path} {what}", session.takes())

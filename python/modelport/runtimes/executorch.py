@@ -18,6 +18,7 @@ import torch
 from ..artifacts.limits import Limits
 from ..artifacts.pte import REQUIREMENT, ProgramFile
 from ..base.errors import ExportError, problem
+from ..base.printable import listed
 from ..base.versions import RUNTIME_TORCH, fits_executorch
 from .runner import Memory, Slot, misfit
 
@@ -224,7 +225,7 @@ class ProgramSession:
         self._module = None
 
     def takes(self) -> str:
-        return f"it takes: {', '.join(map(str, self.inputs.values()))}"
+        return f"it takes: {listed(self.inputs.values())}"
 
 
 def slot_of(row: Mapping[str, Any]) -> Slot:

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
-from ..artifacts.artifact import ALL_LOGITS, Artifact
-from ..artifacts.limits import CallLimits
+from ..artifacts.artifact import ALL_LOGITS
 from ..base.errors import ExportError, problem
+from ..base.printable import listed
 from .bound_values import BoundValues
-from .onnxruntime import OrtMemory, session_with_outputs, shape_of
+from .onnxruntime import OrtMemory, shape_of
 from .runner import Memory, Slot, misfit
+from .sessions import LoadedFile
 
 DTYPES = {
     "tensor(float)": torch.float32,
@@ -32,24 +33,13 @@ DTYPES = {
 class OnnxFile:
     """A file that is loaded. `run` takes and gives OrtValues."""
 
-    def __init__(self, path: Path, options: Mapping[str, Any]):
+    def __init__(self, path: Path, loaded: LoadedFile):
         self.path = path
         self.memory: Memory = OrtMemory()
-        artifact = Artifact(path)
+        artifact, self._call, self._session = loaded
         self.limits = artifact.limits
         self.flags = [Slot(ALL_LOGITS, torch.bool, [])] if artifact.gives_last_logits else []
-        self._call = CallLimits(self.limits)
         self._bound: BoundValues | None = None
-        flag = ALL_LOGITS if self.flags else None
-        if artifact.takes_a_past:  # every token has sizes of its own, and a pattern of memory is made for each
-            options = {"enable_mem_pattern": False, **options}
-        try:
-            self._session = session_with_outputs(path, self._call.check_outputs, flag, **options)
-        except ExportError:
-            raise
-        except Exception as error:  # onnxruntime's exceptions have no common class
-            text = " ".join(str(error).split())
-            raise problem("E0103", f"onnxruntime does not load {path}: {text}", "export it again") from error
         self.inputs = {x.name: Slot(x.name, _dtype(path, x), _shape(x)) for x in self._session.get_inputs()}
         further = set(self._call.further_outputs)
         self.outputs = [x.name for x in self._session.get_outputs() if x.name not in further]
@@ -115,7 +105,7 @@ class OnnxFile:
         }
 
     def takes(self) -> str:
-        return f"it takes: {', '.join(map(str, self.inputs.values()))}"
+        return f"it takes: {listed(self.inputs.values())}"
 
     def _refused(self, feeds: Mapping[str, Any], error: Exception) -> ExportError:
         """onnxruntime names the node where it failed; more often than not a size is the cause."""

@@ -1,18 +1,13 @@
-"""onnxruntime as we use it: sessions without chatter, tensors in and out in every type."""
+"""Tensors in and out of onnxruntime, in every type."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-
-from ..artifacts.artifact import further_outputs, refuse_outside, settable_flag
-from ..base.errors import problem
 
 # numpy has no such types; onnxruntime takes and gives their bits, under ONNX's number of the type.
 _BITS = {
@@ -21,44 +16,6 @@ _BITS = {
     torch.float8_e5m2: (torch.int8, 19),
 }
 _INT64 = 7  # ONNX's number
-
-
-def quiet_session(
-    model: bytes | str | os.PathLike[str],
-    threads: int = 0,
-    weights_in: str | os.PathLike[str] | None = None,
-    **settings: Any,
-) -> Any:
-    """A session on a file, or on bytes whose weights may lie in the folder `weights_in`. `settings` are attributes of
-    SessionOptions, or entries of its configuration, whose names have dots."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    if not threads and os.environ.get("OMP_NUM_THREADS"):
-        threads = torch.get_num_threads()  # onnxruntime itself does not look at the variable that torch obeys
-    if threads:
-        options.intra_op_num_threads = threads
-    if weights_in is not None:
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.fspath(weights_in))
-    for name, value in settings.items():
-        if "." in name:
-            options.add_session_config_entry(name, str(value))
-        else:
-            setattr(options, name, value)
-    source = model if isinstance(model, bytes) else os.fspath(model)
-    if not isinstance(model, bytes):
-        refuse_outside(model)
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-
-
-def session_with_outputs(path: Path, names: Sequence[str], flag: str | None = None, **settings: Any) -> Any:
-    """A session on a file that gives values of these names besides its outputs, and takes a flag besides its inputs."""
-    if not names and flag is None:
-        return quiet_session(path, **settings)
-    refuse_outside(path)
-    more = further_outputs(names) + (settable_flag(flag) if flag else b"")
-    return quiet_session(path.read_bytes() + more, weights_in=path.parent, **settings)
 
 
 def run_session(
@@ -140,32 +97,3 @@ class OrtMemory:
         if value.data_type() == "tensor(bool)":
             return torch.from_numpy(value.numpy())
         return torch.from_dlpack(value)
-
-
-def needs_onnxruntime() -> None:
-    try:
-        import onnxruntime  # noqa: F401
-    except ImportError as error:
-        raise problem(
-            "E0307",
-            "a check runs the artifact in onnxruntime, which is not installed",
-            "pip install onnxruntime",
-            "export without a check: --no-check",
-        ) from error
-
-
-def check_options(options: Mapping[str, Any]) -> None:
-    from onnxruntime import SessionOptions
-
-    unknown = [name for name in options if "." not in name and not hasattr(SessionOptions, name)]
-    if unknown:
-        known = [name for name in vars(SessionOptions) if isinstance(vars(SessionOptions)[name], property)]
-        what = f"onnxruntime's SessionOptions has no {', '.join(unknown)}"
-        raise problem("E0306", what, f"it has: {', '.join(known)}" if known else "leave it out")
-
-
-def as_written() -> dict[str, Any]:
-    """Settings of a session that computes what the file says, without onnxruntime's own rewriting."""
-    import onnxruntime
-
-    return {"graph_optimization_level": onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL}

@@ -1,23 +1,26 @@
-"""Which runtime runs an artifact: one row for each kind of file."""
+"""Which runtime runs an artifact: one row for each kind of file. torch is imported when a file is run, not before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import executorch, openvino
-from .onnx_file import OnnxFile
-from .onnxruntime import check_options, needs_onnxruntime
-from .runner import Runner
+from .sessions import LoadedFile, check_options, load_file, needs_onnxruntime, threads_asked_for
+
+if TYPE_CHECKING:
+    from .executorch import ProgramSession
+    from .runner import Runner
 
 
 class Runtime(NamedTuple):
-    """`check` raises where the runtime is not installed, or does not know an option."""
+    """`check` raises where the runtime is not installed, or does not know an option. One that does without torch begins
+    while torch is imported."""
 
     check: Callable[[Mapping[str, Any]], None]
     open: Callable[[Path, Mapping[str, Any]], Runner]
+    needs_torch: bool = True
 
 
 def _check_onnxruntime(options: Mapping[str, Any]) -> None:
@@ -25,22 +28,38 @@ def _check_onnxruntime(options: Mapping[str, Any]) -> None:
     check_options(options)
 
 
+def _check_executorch(options: Mapping[str, Any]) -> None:
+    from . import executorch
+
+    executorch.check_options(options)
+
+
+def _check_openvino(options: Mapping[str, Any]) -> None:
+    from . import openvino
+
+    openvino.check_options(options)
+
+
 def _open_onnx(path: Path, options: Mapping[str, Any]) -> Runner:
-    return OnnxFile(path, options)
+    return _runner_of(path, load_file(path, options))
 
 
 def _open_program(path: Path, _options: Mapping[str, Any]) -> Runner:
-    return executorch.ProgramSession(path)
+    from .executorch import ProgramSession
+
+    return ProgramSession(path)
 
 
 def _open_ir(path: Path, options: Mapping[str, Any]) -> Runner:
-    return openvino.IrSession(path, options)
+    from .openvino import IrSession
+
+    return IrSession(path, options)
 
 
 RUNTIMES: dict[str, Runtime] = {
-    ".onnx": Runtime(_check_onnxruntime, _open_onnx),
-    ".pte": Runtime(executorch.check_options, _open_program),
-    ".xml": Runtime(openvino.check_options, _open_ir),
+    ".onnx": Runtime(_check_onnxruntime, _open_onnx, needs_torch=False),
+    ".pte": Runtime(_check_executorch, _open_program),
+    ".xml": Runtime(_check_openvino, _open_ir),
 }
 
 
@@ -49,8 +68,10 @@ def runtime_of(path: Path) -> Runtime:
     return RUNTIMES.get(path.suffix, RUNTIMES[".onnx"])
 
 
-def open_runner(path: Path, options: Mapping[str, Any]) -> Runner:
-    return runtime_of(path).open(path, options)
+def _runner_of(path: Path, loaded: LoadedFile) -> Runner:
+    from .onnx_file import OnnxFile
+
+    return OnnxFile(path, loaded)
 
 
 class Opening:
@@ -59,28 +80,34 @@ class Opening:
 
     def __init__(self, paths: Iterable[Path], options: Mapping[str, Any]):
         self._options = options
-        self._begun: dict[Path, Future[Runner]] = {}
+        self._begun: dict[Path, Future[LoadedFile]] = {}
         ahead = [path for path in paths if path.suffix == ".onnx"]
         if ahead:
             import onnxruntime  # noqa: F401 (in the thread it could meet modules that are being imported)
 
-            with_one_thread = ThreadPoolExecutor(1)
-            self._begun = {path: with_one_thread.submit(open_runner, path, options) for path in ahead}
-            with_one_thread.shutdown(wait=False)
+            settings = {**options, "threads": options.get("threads") or threads_asked_for()}
+            thread = ThreadPoolExecutor(1)
+            self._begun = {path: thread.submit(load_file, path, settings) for path in ahead}
+            thread.shutdown(wait=False)
 
     def runner(self, path: Path) -> Runner:
         """The file, once it is open; raises what opening it raised."""
         begun = self._begun.pop(path, None)
-        return open_runner(path, self._options) if begun is None else begun.result()
+        return runtime_of(path).open(path, self._options) if begun is None else _runner_of(path, begun.result())
 
     def runners(self, files: Mapping[str, tuple[Path, str | None]]) -> dict[str, Runner]:
         """A runner for each file, or for each method of one, which is then loaded once."""
         found: dict[str, Runner] = {}
-        loaded: dict[Path, executorch.ProgramSession] = {}
+        loaded: dict[Path, ProgramSession] = {}
         for role, (path, method) in files.items():
             if method is None:
                 found[role] = self.runner(path)
             else:
-                found[role] = session = executorch.ProgramSession(path, method, loaded.get(path))
-                loaded.setdefault(path, session)
+                found[role] = loaded[path] = _method_of(path, method, loaded.get(path))
         return found
+
+
+def _method_of(path: Path, method: str, loaded: ProgramSession | None) -> ProgramSession:
+    from .executorch import ProgramSession
+
+    return ProgramSession(path, method, loaded)

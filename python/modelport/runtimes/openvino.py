@@ -15,6 +15,7 @@ import torch
 from ..artifacts.ir import BEAMS, REQUIREMENT, IrFile
 from ..artifacts.limits import Limits
 from ..base.errors import ExportError, problem
+from ..base.printable import listed
 from .executorch import DTYPES
 from .runner import Memory, Slot, misfit
 
@@ -155,7 +156,7 @@ class IrSession:
         self._request.reset_state()
 
     def takes(self) -> str:
-        return f"it takes: {', '.join(str(slot) for name, slot in self.inputs.items() if name != BEAMS)}"
+        return f"it takes: {listed(slot for name, slot in self.inputs.items() if name != BEAMS)}"
 
     def _refused(self, feeds: Mapping[str, Any], error: Exception) -> ExportError:
         wrong = (misfit(self.inputs[name], value.shape()) for name, value in feeds.items() if name in self.inputs)
