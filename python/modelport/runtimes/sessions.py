@@ -75,8 +75,9 @@ def session_with_outputs(path: Path, names: Sequence[str], flag: str | None = No
 def threads_asked_for() -> int:
     """By the variable that torch obeys, which onnxruntime itself does not look at; 0 if there is none."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked and "torch" in sys.modules:
-        return int(sys.modules["torch"].get_num_threads())
+    threads_of_torch = getattr(sys.modules.get("torch"), "get_num_threads", None)  # none while it is being imported
+    if asked and threads_of_torch is not None:
+        return int(threads_of_torch())
     first = asked.split(",")[0].strip()
     return int(first) if first.isdigit() else 0
 
