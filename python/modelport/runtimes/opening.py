@@ -81,7 +81,7 @@ class Opening:
     def __init__(self, paths: Iterable[Path], options: Mapping[str, Any]):
         self._options = options
         self._begun: dict[Path, Future[LoadedFile]] = {}
-        ahead = [path for path in paths if path.suffix == ".onnx"]
+        ahead = [path for path in paths if not runtime_of(path).needs_torch]
         if ahead:
             import onnxruntime  # noqa: F401 (in the thread it could meet modules that are being imported)
 
