@@ -167,8 +167,8 @@ def file_of(folder: Path, name: str, who: str, dtype: str) -> Path:
 
 def compare(folder: Path, name: str, dtype: str, rounds: int, requirements: Requirements) -> None:
     runs: dict[str, list[dict[str, float]]] = {who: [] for who in WHO}
-    for _ in range(rounds):  # in turn, so that noise of the machine meets both
-        for who in WHO:
+    for i in range(rounds):  # in turn, each time the other one first, so that noise of the machine meets both
+        for who in WHO if i % 2 == 0 else WHO[::-1]:
             runs[who].append(step("run", name, file_of(folder, name, who, dtype)))
     best = {who: {key: min(run[key] for run in each) for key in each[0]} for who, each in runs.items()}
     print(f"\n{name}, {dtype}: the quickest of {rounds} x {RUNS} runs; processor time on one thread", flush=True)

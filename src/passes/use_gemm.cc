@@ -5,6 +5,7 @@
 #include "passes/onnx_passes.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite.h"
+#include "passes/weight_products.h"
 
 namespace modelport::passes {
 namespace {
@@ -13,36 +14,26 @@ class GemmFinder {
  public:
   explicit GemmFinder(const ir::Graph& graph) : graph_(graph) {
     for (const ir::Node& node : graph.nodes()) {
-      if (weight_transposed_by(node)) continue;
+      if (weight_transposed_by(graph, node) != ir::ValueId{}) continue;
       ir::for_each_operand(node, [&](ir::ValueId id) { plain_.insert(id.index); });
     }
   }
 
-  /// The weight where the node is a product with its transposition; `only_shared`: where the weight
-  /// is also used as it is, so that a transposed copy would be a second one.
-  std::optional<ir::ValueId> find(const ir::Node& node, bool only_shared) const {
+  /// What Gemm is to compute instead of the node; `only_shared`: only where the weight is also used
+  /// as it is, so that a transposed copy would be a second one.
+  std::optional<WeightProduct> find(const ir::Node& node, bool only_shared) const {
     if (node.op != "onnx.MatMul") return std::nullopt;
-    const ir::ValueId right = input_of(node, 1);
-    if (graph_.value(right).origin != ir::Origin::node) return std::nullopt;
-    const auto weight = weight_transposed_by(graph_.node(graph_.value(right).producer));
-    if (!weight || (only_shared && !plain_.contains(weight->index))) return std::nullopt;
-    const ir::TensorType& x = graph_.value(input_of(node, 0)).tensor();
+    const auto found = weight_product(graph_, node);
+    if (!found || (only_shared && !plain_.contains(found->weight.index))) return std::nullopt;
+    const ir::TensorType& x = graph_.value(found->input).tensor();
     // Not f16, for which onnxruntime's kernel is a hundred times slower than that of MatMul: it
     // transposes the weight once, when it loads the file.
     const bool fits = x.shape.size() >= 2 && x.shape.back().constant() &&
                       (x.dtype == Dtype::f32 || x.dtype == Dtype::f64);
-    return fits ? weight : std::nullopt;
+    return fits ? found : std::nullopt;
   }
 
  private:
-  std::optional<ir::ValueId> weight_transposed_by(const ir::Node& node) const {
-    if (node.op != "onnx.Transpose") return std::nullopt;
-    const ir::ValueId x = input_of(node, 0);
-    if (graph_.value(x).origin != ir::Origin::weight || graph_.value(x).tensor().shape.size() != 2)
-      return std::nullopt;
-    return x;
-  }
-
   const ir::Graph& graph_;
   std::unordered_set<std::uint32_t> plain_;
 };
@@ -99,13 +90,13 @@ void use_gemm(ir::Graph& graph, bool only_shared) {
   shape::Ranges ranges;
   for (const shape::Dim& dim : graph.dims) ranges[dim.name] = dim.range;
   for (const ir::Node& node : graph.nodes()) {
-    const auto weight = finder.find(node, only_shared);
-    if (!weight) {
+    const auto found = finder.find(node, only_shared);
+    if (!found) {
       rebuild.copy(node);
       continue;
     }
     const ir::TensorType type = graph.value(node.results[0]).tensor();
-    rebuild.replace(node.results[0], product(rebuild, rebuild(input_of(node, 0)), rebuild(*weight),
+    rebuild.replace(node.results[0], product(rebuild, rebuild(found->input), rebuild(found->weight),
                                              type, node.place, ranges, leading));
   }
   graph = std::move(rebuild).finish();

@@ -6,25 +6,24 @@
 namespace modelport::passes {
 namespace {
 
-/// The weight whose transpose the value is.
-ir::ValueId transposed_weight(const ir::Graph& graph, ir::ValueId id) {
-  if (graph.value(id).origin != ir::Origin::node) return {};
-  const ir::Node& node = graph.node(graph.value(id).producer);
-  if (node.op != "onnx.Transpose" || graph.value(id).tensor().shape.size() != 2) return {};
-  return int_list_of(*node.find("perm")) == std::vector<std::int64_t>{1, 0} ? input_of(node, 0)
-                                                                            : ir::ValueId{};
-}
-
 bool is_weight(const ir::Graph& graph, ir::ValueId id) {
   return id != ir::ValueId{} && graph.value(id).origin == ir::Origin::weight;
 }
 
 }  // namespace
 
+ir::ValueId weight_transposed_by(const ir::Graph& graph, const ir::Node& node) {
+  if (node.op != "onnx.Transpose" || !is_weight(graph, input_of(node, 0))) return {};
+  const bool swaps = int_list_of(*node.find("perm")) == std::vector<std::int64_t>{1, 0};
+  return swaps ? input_of(node, 0) : ir::ValueId{};
+}
+
 std::optional<WeightProduct> weight_product(const ir::Graph& graph, const ir::Node& node) {
   if (node.op == "onnx.MatMul") {
-    const ir::ValueId weight = transposed_weight(graph, input_of(node, 1));
-    if (!is_weight(graph, weight)) return std::nullopt;
+    const ir::Value& right = graph.value(input_of(node, 1));
+    if (right.origin != ir::Origin::node) return std::nullopt;
+    const ir::ValueId weight = weight_transposed_by(graph, graph.node(right.producer));
+    if (weight == ir::ValueId{}) return std::nullopt;
     return WeightProduct{input_of(node, 0), weight, {}};
   }
   if (node.op != "onnx.Gemm") return std::nullopt;

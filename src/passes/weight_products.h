@@ -10,6 +10,9 @@ namespace modelport::passes {
 /// Smaller weights are not worth a kernel for few bits.
 inline constexpr std::int64_t kLeastWeight = 1 << 10;
 
+/// The matrix of weights that the node transposes, or nothing.
+ir::ValueId weight_transposed_by(const ir::Graph& graph, const ir::Node& node);
+
 /// `input` times the transpose of `weight`, plus `bias` where there is one.
 struct WeightProduct {
   ir::ValueId input, weight, bias;

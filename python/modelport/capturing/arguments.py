@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..base.errors import problem
+from ..base.printable import listed
 from ..models.state import submodules
 
 _LABELS = ("labels", "future_values", "return_loss")
@@ -56,9 +57,5 @@ def refuse_training(model: Any) -> None:
     training = [path or "the model itself" for path, module in modules if module.training]
     if not training:
         return
-    shown = ", ".join(training[:_SHOWN]) + (f" and {len(training) - _SHOWN} more" if len(training) > _SHOWN else "")
-    what = "the model is" if len(training) == len(modules) else f"parts of the model are ({shown})"
+    what = "the model is" if len(training) == len(modules) else f"parts of the model are ({listed(training, 3)})"
     raise problem("E0305", f"{what} in training mode, where dropout makes values random", "model.eval()")
-
-
-_SHOWN = 3  # modules that an error names

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..base.checkpoint_headers import stored_tensors
 from ..base.json_text import parse_json
-from ..base.printable import one_line
+from ..base.printable import listed, one_line
 from ..hub.folder import origin_of
 from .console import Console
 from .inspect_artifact import size_text
@@ -69,7 +69,5 @@ def text(row: dict[str, Any]) -> str:
         lines.append(f"  {dtype} {found['parameters']:,} parameters, {size_text(found['bytes'])}")
     for one in weights["largest"]:
         lines.append(f"  {size_text(one['bytes']):>9} {one_line(one['name'])} {one['dtype']}{one['shape']}")
-    shown = ", ".join(map(one_line, weights["files"][:3]))
-    more = f" and {len(weights['files']) - 3} more" if len(weights["files"]) > 3 else ""
-    lines.append(f"weights are in {shown}{more}")
+    lines.append(f"weights are in {listed(map(one_line, weights['files']), 3)}")
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from ..artifacts.limits import CallLimits, Limits
 from ..artifacts.staging import Staging
 from ..base import core
 from ..base.errors import problem
+from ..base.printable import listed
 from ..base.structure import readable
 from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
@@ -267,10 +268,9 @@ def warn_of_overflows(overflows: dict[str, tuple[int, str]]) -> None:
     """Says which weights have values that their new type has no room for."""
     if not overflows:
         return
-    shown = [f"{name} ({count} of type {dtype})" for name, (count, dtype) in list(overflows.items())[:4]]
-    more = f" and {len(overflows) - 4} more weights" if len(overflows) > 4 else ""
+    shown = listed((f"{name} ({count} of type {dtype})" for name, (count, dtype) in overflows.items()), 4)
     way_out = "; bf16 has room for them" if any(dtype == "f16" for _, dtype in overflows.values()) else ""
-    warnings.warn(f"values too large became infinite in {', '.join(shown)}{more}{way_out}", stacklevel=3)
+    warnings.warn(f"values too large became infinite in {shown}{way_out}", stacklevel=3)
 
 
 _WRITING = ("external_data", "export_params", "keep_initializers_as_inputs", "shard_bytes", "weights")

@@ -20,6 +20,7 @@ from transformers.core_model_loading import (
 )
 
 from ..base.errors import ExportError, problem
+from ..base.printable import listed
 from ..models.transformers_private import dtype_plan, optional_weights
 from .adapter import Adapter, Change
 from .checkpoint import Checkpoint, StoredTensor
@@ -77,8 +78,7 @@ class Misfits:
             counted.append(f"has {len(self.wrong)} tensors that do not fit {name}")
         notes = [f"missing {n}" for n in self.missing] + [f"wrong   {text}" for text in self.wrong]
         if self.unused:
-            more = f" and {len(self.unused) - 8} more" if len(self.unused) > 8 else ""
-            notes.append(f"unused  {', '.join(self.unused[:8])}{more}")
+            notes.append(f"unused  {listed(self.unused)}")
         error = problem(
             "E0104",
             f"{checkpoint.path} {' and '.join(counted)}",
