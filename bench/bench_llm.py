@@ -323,8 +323,12 @@ def speeds(name: str, folders: dict[str, Path], size: Size, requirements: Requir
 
 
 def compared(ours: Path, theirs: Path, only: str | None) -> dict[str, Path]:
-    folders = {"theirs": theirs, "ours": ours}
-    return folders if only == "genai" else {**folders, "ours, modelport.load": ours}
+    folders = {"theirs": theirs}
+    if only != "load":
+        folders["ours"] = ours
+    if only != "genai":
+        folders["ours, modelport.load"] = ours
+    return folders
 
 
 def every_speed(home: Path, options: argparse.Namespace, requirements: Requirements) -> None:
@@ -340,7 +344,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--prompts", type=int, nargs="+", default=PROMPTS, help="tokens of prompts (default: 16 512)")
     parser.add_argument("--tokens", type=int, default=TEXT, help=f"tokens after a prompt (default: {TEXT})")
     parser.add_argument("--rounds", type=int, help=f"of processes (default: {ROUNDS}, {LONG_ROUNDS} of long texts)")
-    parser.add_argument("--only", choices=["exports", "genai"], help="exports alone, or no modelport.load")
+    parser.add_argument("--only", choices=["exports", "genai", "load"], help="exports alone, or one of two clients")
     parser.add_argument("--home", type=Path, help="keep checkpoint and exports in this folder")
     parser.add_argument("--files", type=Path, nargs=2, metavar=("OURS", "THEIRS"), help="measure these, export nothing")
     parser.add_argument("--cores", help=f"processors to run on, such as 0,1 (there are {THREADS} threads)")
