@@ -256,6 +256,11 @@ class Rates(NamedTuple):
         """Of the last tokens, where the cache is longest."""
         return self.decode[-LATE // BURST :]
 
+    @property
+    def whole(self) -> list[float]:
+        """Of all tokens in one: what is done once counts as it does for those who wait for the text."""
+        return [len(self.decode) / sum(1 / rate for rate in self.decode)]
+
 
 def every(rounds: list[Rates], key: str) -> list[float]:
     return [rate for rates in rounds for rate in getattr(rates, key)]
@@ -311,7 +316,8 @@ def speeds(name: str, folders: dict[str, Path], size: Size, requirements: Requir
         share = decode * weight_bytes(folders[who]) / bandwidth
         print(f"  {who:22} prefill {prefill:8.1f}  decode {decode:6.2f}, ", end="")
         print(f"last {min(tokens, LATE)} {late:6.2f}, {share:.0%} of the bandwidth by weights alone")
-    keys = ["prefill", "decode"] + ["late"] * (tokens > LATE)  # of a short text the last steps are all steps
+    # Of a short text the last steps are all steps.
+    keys = ["prefill", "decode"] + ["whole", "late"] * (tokens > LATE)
     for who in [who for who in folders if who != "theirs"]:
         for key in keys:
             of_rounds = ratios(found[who], found["theirs"], key)

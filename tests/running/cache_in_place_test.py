@@ -85,6 +85,23 @@ def test_a_step_writes_into_the_buffers_of_the_one_before(loaded):
     assert all(buffer[:, :, 12].any() and not buffer[:, :, 13:].any() for buffer in cache.buffers)
 
 
+def test_memory_is_taken_for_some_tokens_at_once(loaded):
+    """What is written to has its memory: a mark that is gone tells where."""
+    cache = loaded("qwen3")[1].new_cache()
+    cache.room = 400
+    cache.prepare(1, 126)
+    cache.add(torch.tensor([126]), 126)
+    for buffer in cache.buffers:
+        buffer[:] = 7
+    for _ in range(2):
+        cache.prepare(1, 1)
+        cache.add_one()
+    assert all(buffer.eq(7).all() for buffer in cache.buffers)
+    cache.prepare(1, 1)
+    for buffer in cache.buffers:
+        assert buffer[:, :, :129].eq(7).all() and buffer[:, :, 129:256].eq(0).all() and buffer[:, :, 256:].eq(7).all()
+
+
 def test_a_cache_grows_where_nobody_said_how_long_the_text_is(loaded):
     model, ours = loaded("llama")
     ids = torch.randint(3, VOCABULARY, (1, 40))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROOM = "cache_length"
 _MASK = "attention_mask"
 _FIRST_ROOM = 256  # tokens, where nobody says how many there will be
+_AHEAD = 128  # tokens whose memory is taken at once
 
 
 class InPlaceCache(SessionCache):
@@ -56,7 +57,16 @@ class InPlaceCache(SessionCache):
         elif needed > self.buffers[0].shape[2]:
             room = max(needed, 2 * self.buffers[0].shape[2])
             self.buffers = [self._grown(buffer, room) for buffer in self.buffers]
+        self._take_memory(needed)
         self.values = self.buffers
+
+    def _take_memory(self, needed: int) -> None:
+        """For some tokens after those that are needed, head by head. Memory is given page by page when it is written
+        to; if pages came with every few tokens, a head's next one would lie anywhere, and take longer to read."""
+        ready, wanted = (-(-tokens // _AHEAD) * _AHEAD for tokens in (self.seen, needed))
+        if wanted > ready:
+            for buffer in self.buffers:
+                buffer[:, :, needed:wanted] = 0
 
     def bound(self) -> list[Any]:
         """The buffers as the runtime sees them, made once: a step has dozens, and nothing else takes so long in it."""

@@ -12,6 +12,7 @@ from ..artifacts.artifact import ALL_LOGITS
 from ..base.errors import ExportError, problem
 from ..base.printable import listed
 from .bound_values import BoundValues
+from .huge_pages import HugePages
 from .onnxruntime import OrtMemory, shape_of
 from .runner import Memory, Slot, misfit
 from .sessions import LoadedFile
@@ -40,6 +41,7 @@ class OnnxFile:
         self.limits = artifact.limits
         self.flags = [Slot(ALL_LOGITS, torch.bool, [])] if artifact.gives_last_logits else []
         self._bound: BoundValues | None = None
+        self._huge_pages = HugePages()
         self.inputs = {x.name: Slot(x.name, _dtype(path, x), _shape(x)) for x in self._session.get_inputs()}
         further = set(self._call.further_outputs)
         self.outputs = [x.name for x in self._session.get_outputs() if x.name not in further]
@@ -53,6 +55,7 @@ class OnnxFile:
             results = self._session.run_with_ort_values([*outputs, *further], {**feeds, **call.state})
         except Exception as error:
             raise self._refused(feeds, error) from error
+        self._huge_pages.called()
         call.take(results[len(outputs) :], lambda value: bool(value.numpy().all()))
         return results[: len(outputs)]
 
@@ -78,6 +81,7 @@ class OnnxFile:
             results = bound.run()
         except Exception as error:
             raise self._refused(feeds, error) from error
+        self._huge_pages.called()
         self._call.take(results[outputs:], lambda value: bool(value.numpy().all()))
         return results[:outputs]
 
@@ -89,6 +93,7 @@ class OnnxFile:
             results = bound.run(again=True)
         except Exception as error:
             raise self._refused({}, error) from error
+        self._huge_pages.called()
         if self.limits is not None:
             self.limits.check_data([bound.is_true(place) for place in range(outputs, len(results))])
 
