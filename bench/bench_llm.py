@@ -84,8 +84,8 @@ def play_genai(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     params.set_search_options(max_length=length + tokens + 1, min_length=length + tokens + 1, do_sample=False)
     turns.ready()
     for has_text in readings(length):
-        generator = genai.Generator(model, params)
         turns.wait()
+        generator = genai.Generator(model, params)  # which sets its cache to zero: not while others are measured
         turns.begin()
         generator.append_tokens((np.arange(length) % 900)[None].astype(np.int32))
         generator.generate_next_token()

@@ -17,6 +17,10 @@ class OwnMemory:
         memory.madvise(mmap.MADV_DONTDUMP)  # pieces that differ in this are never made one
         self.bytes = np.frombuffer(memory, np.uint8)
 
+    @property
+    def piece(self) -> tuple[int, int]:
+        return self.bytes.ctypes.data, self.bytes.ctypes.data + len(self.bytes)
+
     def told(self, what: str) -> int:
         """One of the rows of smaps, in bytes."""
         piece = Path("/proc/self/smaps").read_text().split(f"\n{self.bytes.ctypes.data:x}-", 1)[1]

@@ -17,7 +17,7 @@ from tiny_decoders import exported, made, padded
 
 import modelport
 from modelport.runtimes import huge_pages
-from modelport.runtimes.huge_pages import HugePages
+from modelport.runtimes.huge_pages import HugePages, Piece
 
 TESTS = Path(__file__).resolve().parent.parent
 SIZE = 32 << 20
@@ -43,7 +43,7 @@ def _call_until_all_is_done(pages: HugePages) -> None:
 def test_memory_in_use_is_put_together_after_so_many_calls_and_keeps_its_values():
     memory = OwnMemory(SIZE)
     memory.bytes[:] = np.arange(SIZE) % 251
-    pages = HugePages(after_calls=3)
+    pages = HugePages([memory.piece], after_calls=3)
     for _ in range(3):
         pages.called()
     assert memory.told("AnonHugePages") == 0
@@ -56,8 +56,23 @@ def test_memory_in_use_is_put_together_after_so_many_calls_and_keeps_its_values(
 def test_memory_that_nobody_wrote_to_still_takes_none():
     memory = OwnMemory(SIZE)
     memory.bytes[: SIZE // 2 : mmap.PAGESIZE] = 1
-    _call_until_all_is_done(HugePages(after_calls=0))
+    _call_until_all_is_done(HugePages([memory.piece], after_calls=0))
     assert memory.told("Rss") == SIZE // 2
+
+
+@needs_huge_pages
+def test_memory_that_came_with_a_file_is_told_from_what_was_there():
+    earlier = OwnMemory(SIZE)
+    before = huge_pages.private_memory()
+    memory = OwnMemory(SIZE)
+    found = huge_pages.memory_since(before)
+    assert memory.piece in found and earlier.piece in before and earlier.piece not in found
+
+
+def test_of_memory_that_grew_the_new_ends_are_found(monkeypatch):
+    monkeypatch.setattr(huge_pages, "private_memory", lambda: [Piece(0, 10), Piece(20, 50), Piece(60, 70)])
+    before = [Piece(2, 4), Piece(6, 10), Piece(20, 50), Piece(52, 58)]
+    assert huge_pages.memory_since(before) == [Piece(0, 2), Piece(4, 6), Piece(60, 70)]
 
 
 # In a process of its own: one with threads had better not be copied.
@@ -67,7 +82,7 @@ from own_memory import OwnMemory
 from modelport.runtimes.huge_pages import HugePages
 
 def put_together():
-    pages = HugePages(after_calls=0)
+    pages = HugePages([memory.piece], after_calls=0)
     while pages._calls_left == 0:
         pages.called()
     return memory.told("AnonHugePages")
@@ -112,15 +127,14 @@ def test_what_the_system_allows_is_kept_to(monkeypatch, tmp_path, settings, foun
     monkeypatch.setattr(sys, "platform", "linux")
     assert huge_pages.page_size() == found
     if not found:  # there is nothing to do
-        pages = HugePages(after_calls=0)
-        pages.called()
-        assert pages._calls_left < 0
+        assert huge_pages.private_memory() == []
 
 
 def test_a_text_is_the_same_while_memory_is_put_together(monkeypatch, tmp_path):
     model = made("qwen3")
     exported(model).save(tmp_path)
-    monkeypatch.setattr("modelport.runtimes.onnx_file.HugePages", lambda: HugePages(after_calls=4))
+    all_memory = huge_pages.private_memory()  # the weights of a small model are too small
+    monkeypatch.setattr("modelport.runtimes.onnx_file.HugePages", lambda _: HugePages(all_memory, after_calls=4))
     ours, prompt = modelport.load(tmp_path), padded(5)
     settings = {"max_new_tokens": 24, "min_new_tokens": 24, "do_sample": False}
     assert torch.equal(ours.generate(**prompt, **settings), model.generate(**prompt, **settings))

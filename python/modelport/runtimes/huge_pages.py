@@ -13,9 +13,10 @@ import mmap
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 AFTER_CALLS = 512
 _AT_ONCE = 8 << 20  # bytes: some milliseconds
@@ -27,12 +28,47 @@ _MEMORY = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) rw-p 00000000 00:00 0 *(?:\[heap
 _IS_THERE, _IS_OURS_ALONE = 1 << 63, 1 << 56  # what the kernel tells of a page
 
 
-class HugePages:
-    """Of one file. `called` is said after each call of it, from any thread."""
+class Piece(NamedTuple):
+    """Of the memory of this process."""
 
-    def __init__(self, after_calls: int = AFTER_CALLS):
+    start: int
+    end: int
+
+
+def private_memory() -> list[Piece]:
+    """In the order of addresses, without what is too small for a huge page; none where there are no such pages."""
+    least = page_size()
+    if not least:
+        return []
+    try:
+        told = Path("/proc/self/maps").read_text()
+    except OSError:
+        return []
+    pieces = [Piece(int(start, 16), int(end, 16)) for start, end in _MEMORY.findall(told)]
+    return [piece for piece in pieces if piece.end - piece.start >= least]
+
+
+def memory_since(before: Sequence[Piece]) -> list[Piece]:
+    """What there is besides the memory of `before`."""
+    ends, found = [piece.end for piece in before], []
+    for start, end in private_memory():
+        for known in range(bisect_right(ends, start), len(before)):
+            if before[known].start >= end:
+                break
+            if before[known].start > start:
+                found.append(Piece(start, before[known].start))
+            start = before[known].end
+        if start < end:
+            found.append(Piece(start, end))
+    return found
+
+
+class HugePages:
+    """For one file and the memory that came with it. `called` is said after each call of it, from any thread."""
+
+    def __init__(self, memory: Sequence[Piece], after_calls: int = AFTER_CALLS):
         self._calls_left = after_calls
-        self._work: Iterator[None] | None = None
+        self._work = _put_together(memory)
         self._one_at_a_time = threading.Lock()
 
     def called(self) -> None:
@@ -40,28 +76,26 @@ class HugePages:
             self._calls_left -= 1
         elif self._calls_left == 0 and self._one_at_a_time.acquire(blocking=False):
             try:
-                self._work = self._work or _put_together()
                 if next(self._work, self) is self:  # nothing is left to do
                     self._calls_left = -1
             finally:
                 self._one_at_a_time.release()
 
 
-def _put_together() -> Iterator[None]:
-    """All memory of the process, a piece with each step: which of it has the weights nobody tells."""
+def _put_together(memory: Sequence[Piece]) -> Iterator[None]:
     huge = page_size()
     if not huge:
         return
     try:
         with Path("/proc/self/pagemap").open("rb", buffering=0) as pages:
-            for start, end in _memory():
+            for start, end in memory:
                 first, last = -(-start // huge) * huge, end // huge * huge
                 for place in range(first, last, _AT_ONCE):
                     size = min(_AT_ONCE, last - place)
                     if _is_in_use(pages, place, size):
                         _libc().madvise(place, size, _MADV_COLLAPSE)  # where it fails, all is as before
                         yield
-    except OSError:  # some containers have no such files
+    except OSError:  # some containers have no such file
         return
 
 
@@ -75,11 +109,6 @@ def page_size() -> int:
     except (OSError, ValueError):
         return 0
     return size if allowed and size <= _LARGEST_PAGE else 0
-
-
-def _memory() -> list[tuple[int, int]]:
-    text = Path("/proc/self/maps").read_text()
-    return [(int(start, 16), int(end, 16)) for start, end in _MEMORY.findall(text)]
 
 
 def _is_in_use(pages: BinaryIO, place: int, size: int) -> bool:

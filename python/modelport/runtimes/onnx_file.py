@@ -37,11 +37,11 @@ class OnnxFile:
     def __init__(self, path: Path, loaded: LoadedFile):
         self.path = path
         self.memory: Memory = OrtMemory()
-        artifact, self._call, self._session = loaded
+        artifact, self._call, self._session, memory = loaded
         self.limits = artifact.limits
         self.flags = [Slot(ALL_LOGITS, torch.bool, [])] if artifact.gives_last_logits else []
         self._bound: BoundValues | None = None
-        self._huge_pages = HugePages()
+        self._huge_pages = HugePages(memory)
         self.inputs = {x.name: Slot(x.name, _dtype(path, x), _shape(x)) for x in self._session.get_inputs()}
         further = set(self._call.further_outputs)
         self.outputs = [x.name for x in self._session.get_outputs() if x.name not in further]

@@ -11,14 +11,17 @@ from typing import Any, NamedTuple
 from ..artifacts.artifact import ALL_LOGITS, Artifact, further_outputs, refuse_outside, settable_flag
 from ..artifacts.limits import CallLimits
 from ..base.errors import ExportError, problem
+from .huge_pages import Piece, memory_since, private_memory
 
 
 class LoadedFile(NamedTuple):
-    """`call` holds the limits of calls, and `session` gives what they need besides the outputs."""
+    """`call` holds the limits of calls, and `session` gives what they need besides the outputs. `memory` is what came
+    with it, weights for the most part."""
 
     artifact: Artifact
     call: CallLimits
     session: Any
+    memory: list[Piece]
 
 
 def load_file(path: Path, options: Mapping[str, Any]) -> LoadedFile:
@@ -27,13 +30,15 @@ def load_file(path: Path, options: Mapping[str, Any]) -> LoadedFile:
     flag = ALL_LOGITS if artifact.gives_last_logits else None
     if artifact.takes_a_past:  # every token has sizes of its own, and a pattern of memory is made for each
         options = {"enable_mem_pattern": False, **options}
+    before = private_memory()
     try:
-        return LoadedFile(artifact, call, session_with_outputs(path, call.check_outputs, flag, **options))
+        session = session_with_outputs(path, call.check_outputs, flag, **options)
     except ExportError:
         raise
     except Exception as error:  # onnxruntime's exceptions have no common class
         text = " ".join(str(error).split())
         raise problem("E0103", f"onnxruntime does not load {path}: {text}", "export it again") from error
+    return LoadedFile(artifact, call, session, memory_since(before))
 
 
 def quiet_session(
