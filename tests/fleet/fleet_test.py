@@ -57,11 +57,11 @@ def test_a_model_that_crashes_or_hangs_costs_one_row(checkpoint: Make, settings:
     jobs.insert(2, Job("hang", checkpoint("hang"), "onnx", ("sleep=600",)))
     jobs.append(Job("absent", str(tmp_path / "absent"), "onnx"))
     started = time.monotonic()
-    rows = run_here(jobs, dataclasses.replace(settings, timeout=1.0))
-    assert time.monotonic() - started < 15
+    rows = run_here(jobs, dataclasses.replace(settings, timeout=3.0))
+    assert time.monotonic() - started < 30
     assert {name for name, row in rows.items() if row["ok"]} == {"good0", "good1", "good2", "good3"}
     assert "SIGSEGV" in rows["crash"]["error"]["what"] and "about to crash" in rows["crash"]["said"]
-    assert "longer than 1 s" in rows["hang"]["error"]["what"]
+    assert "longer than 3 s" in rows["hang"]["error"]["what"]
     assert "no such folder" in rows["absent"]["error"]["what"]
     assert (Path(settings.out) / "good0/onnx/model.onnx").read_text().endswith("good0")
 

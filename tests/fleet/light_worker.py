@@ -10,11 +10,19 @@ import time
 from pathlib import Path
 
 
-def perform(request: dict) -> dict:
+def wait_at(gate: Path) -> None:
+    (gate / f"waits-{os.getpid()}").touch()
+    while not (gate / "open").exists():
+        time.sleep(0.02)
+
+
+def perform(request: dict, is_first: bool) -> dict:
     for flag in request["flags"]:
         what, _, value = flag.partition("=")
         if what == "sleep":
             time.sleep(float(value))
+        elif what == "gate" and not is_first:
+            wait_at(Path(value))
         elif what == "crash":
             print("about to crash", file=sys.stderr, flush=True)
             os.kill(os.getpid(), signal.Signals[value])
@@ -32,5 +40,5 @@ def perform(request: dict) -> dict:
 
 
 if __name__ == "__main__":
-    for line in sys.stdin:
-        print(json.dumps(perform(json.loads(line))), flush=True)
+    for count, line in enumerate(sys.stdin):
+        print(json.dumps(perform(json.loads(line), is_first=count == 0)), flush=True)

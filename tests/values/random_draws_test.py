@@ -64,5 +64,20 @@ def test_draws_of_another_distribution_do_not(op: str, other: str) -> None:
     assert random_draws.difference(op, lambda: [OTHER[op][other]()], lambda: [SAME[op]()]) != ""
 
 
+def test_what_differs_once_by_chance_is_no_difference() -> None:
+    torch.manual_seed(0)
+    chance = iter([0.5] * random_draws.DRAWS + [0.0] * random_draws.DRAWS)
+    assert (
+        random_draws.difference("aten.randn", lambda: [torch.randn(3) + next(chance)], lambda: [torch.randn(3)]) == ""
+    )
+
+
+def test_what_is_never_drawn_counts_the_first_time() -> None:
+    torch.manual_seed(0)
+    ones = iter([1.0] + [0.0] * random_draws.DRAWS)
+    found = random_draws.difference("aten.rand", lambda: [torch.rand(3).clamp(min=next(ones))], lambda: [torch.rand(3)])
+    assert found == "1.0 is not below 1.0"
+
+
 def test_what_draws_nothing_is_not_random() -> None:
     assert not random_draws.is_random("aten.dropout", lambda: [dropout(X, 0.5, training=False)])

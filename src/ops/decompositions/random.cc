@@ -7,23 +7,28 @@
 namespace modelport::ops::parts {
 namespace {
 
-Value uniform_of(Terms& t, const Shape& shape) {
-  return t.e.call("aten.rand", {shape}, {{"dtype", Dtype::f32}});
+Value uniform_of(Terms& t, const Shape& shape, Dtype dtype = Dtype::f32) {
+  return t.e.call("aten.rand", {shape}, {{"dtype", dtype}});
 }
 Value uniform_of_result(Terms& t) { return uniform_of(t, t.e.result().shape); }
+/// In the result's type, in which it may not be rounded to 1.
+Value uniform_as_result(Terms& t) { return uniform_of(t, t.e.result().shape, t.e.result().dtype); }
 
 /// 1 - u, which is never 0, for logarithms.
-Value positive(Terms& t, const Shape& shape) { return t.sub(1.0, uniform_of(t, shape)); }
-Value positive_result(Terms& t) { return positive(t, t.e.result().shape); }
+Value positive_of_result(Terms& t) { return t.sub(1.0, uniform_of_result(t)); }
 
 Value normal_of_result(Terms& t) {
   return t.e.call("aten.randn", {t.e.result().shape}, {{"dtype", Dtype::f32}});
 }
 
-/// -log(-log u): the greatest of log p + this is drawn with probability p.
+/// -log(-log u): the greatest of log p + this is drawn with probability p. It is finite, so that
+/// what has no probability is never drawn: u lies between the steps of a float, and never on 0
+/// or 1.
 Value gumbel(Terms& t, const Shape& shape) {
-  const Value inner = t.of("neg", t.of("log", positive(t, shape)));
-  return t.of("neg", t.of("log", inner));
+  const Value drawn = t.cast(uniform_of(t, shape), Dtype::f64);
+  const Value u = t.sub(1 - std::ldexp(1.0, -25), drawn);
+  const Value inner = t.of("neg", t.of("log", u));
+  return t.cast(t.of("neg", t.of("log", inner)), Dtype::f32);
 }
 
 /// Whole numbers from low to high - 1, from two draws that make one of double precision.
@@ -54,12 +59,15 @@ Value cauchy(Emitter& e) {
 
 Value exponential(Emitter& e) {
   Terms t(e);
-  return t.done(t.div(t.of("neg", t.of("log", positive_result(t))), e.arg("lambd")));
+  // torch gives no 0: models divide by it to choose at random.
+  const double least = 1 - largest_below_one(Dtype::f32);
+  const Value waited = t.max(t.of("neg", t.of("log", positive_of_result(t))), least);
+  return t.done(t.div(waited, e.arg("lambd")));
 }
 
 Value geometric(Emitter& e) {
   Terms t(e);
-  const Value log = t.of("log", positive_result(t));
+  const Value log = t.of("log", positive_of_result(t));
   const Value trials = t.of("ceil", t.div(log, std::log1p(-e.real_number("p"))));
   return t.done(t.max(trials, 1.0));
 }
@@ -91,7 +99,7 @@ Value normal(Emitter& e) {
 
 Value rand(Emitter& e) {
   Terms t(e);
-  return t.done(uniform_of_result(t));
+  return uniform_as_result(t);
 }
 
 Value randint(Emitter& e) {
@@ -125,7 +133,8 @@ Value randperm(Emitter& e) {
 Value uniform(Emitter& e) {
   Terms t(e);
   const double from = e.real_number("from"), to = e.real_number("to");
-  return t.done(t.add(t.mul(uniform_of_result(t), to - from), from));
+  const Value u = t.cast(uniform_as_result(t), working_dtype(e.result().dtype));
+  return t.done(t.add(t.mul(u, to - from), from));
 }
 
 }  // namespace modelport::ops::parts

@@ -85,6 +85,13 @@ Values fmod_tensor(Lower& l) { return rest(l, "aten::fmod.Tensor_out", "trunc");
 Values pow_of_number(Lower& l) { return power(l, "aten::pow.Scalar_out"); }
 Values pow_by_number(Lower& l) { return power(l, "aten::pow.Tensor_Scalar_out"); }
 Values pow_of_tensors(Lower& l) { return power(l, "aten::pow.Tensor_Tensor_out"); }
+
+// The kernel draws doubles and rounds them to the type: now and then to 1, which torch never gives.
+Values rand(Lower& l) {
+  const Value drawn = l.kernel_with_own_operands("aten::rand.out")[0];
+  return {Terms(l).min(drawn, largest_below_one(l.result().dtype))};
+}
+
 Values remainder_scalar(Lower& l) { return rest(l, "aten::remainder.Scalar_out", "floor"); }
 Values remainder_tensor(Lower& l) { return rest(l, "aten::remainder.Tensor_out", "floor"); }
 

@@ -17,6 +17,7 @@ Values fmod_tensor(Lower& l);
 Values pow_by_number(Lower& l);
 Values pow_of_number(Lower& l);
 Values pow_of_tensors(Lower& l);
+Values rand(Lower& l);
 Values remainder_scalar(Lower& l);
 Values remainder_tensor(Lower& l);
 Values shift_left(Lower& l);

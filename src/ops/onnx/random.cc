@@ -23,8 +23,10 @@ Value drawn_like(Lower& l, std::string_view op, const Shape& shape, Dtype dtype)
   return l.emit(op, {pattern}, {{"dtype", {dtype}}}, {dtype, shape});
 }
 
+Value at_most(Lower& l, Value x, double limit) { return l.binary("Min", x, like(l, x, limit)); }
+
 Value uniform_from_coins(Lower& l, const Shape& shape, Dtype dtype) {
-  const std::int64_t count = dtype == Dtype::f64 ? 53 : 24;
+  const std::int64_t count = significant_bits(dtype);
   Shape coins = shape;
   coins.push_back(count);
   std::vector<double> weights;
@@ -40,8 +42,12 @@ Value positive_uniform(Lower& l, const Shape& shape, Dtype dtype) {
   return l.sub(like(l, u, 1), u);
 }
 
+/// Half precision may not round it to 1.
 Value result_uniform(Lower& l) {
-  return random_uniform(l, shape_of_result(l), drawn_dtype(l.result().dtype));
+  const Dtype dtype = l.result().dtype, drawn = drawn_dtype(dtype);
+  const Value u = random_uniform(l, shape_of_result(l), drawn);
+  const bool narrower = is_floating(dtype) && dtype != drawn;
+  return narrower ? at_most(l, u, largest_below_one(dtype)) : u;
 }
 Value result_positive(Lower& l) {
   return positive_uniform(l, shape_of_result(l), drawn_dtype(l.result().dtype));
@@ -55,10 +61,15 @@ Value integers(Lower& l, const Value& low, const Value& high) {
   return l.add(steps, low);
 }
 
-/// -log(-log u): the greatest of log p + this is drawn with probability p.
-Value gumbel(Lower& l, const Shape& shape, Dtype dtype) {
-  const Value inner = l.unary("Neg", l.unary("Log", positive_uniform(l, shape, dtype)));
-  return l.unary("Neg", l.unary("Log", inner));
+/// -log(-log u): the greatest of log p + this is drawn with probability p. It is finite, so that
+/// what has no probability is never drawn: u lies between the steps of a float, and never on 0
+/// or 1.
+Value gumbel(Lower& l, const Shape& shape) {
+  const Value drawn = l.cast(random_uniform(l, shape, Dtype::f32), Dtype::f64);
+  const double middle = 1 - std::ldexp(1.0, -25);
+  const Value u = l.sub(like(l, drawn, middle), drawn);
+  const Value inner = l.unary("Neg", l.unary("Log", u));
+  return l.cast(l.unary("Neg", l.unary("Log", inner)), Dtype::f32);
 }
 
 }  // namespace
@@ -73,7 +84,8 @@ Value random_mask(Lower& l, Value x, double p) {
 
 Value random_uniform(Lower& l, const Shape& shape, Dtype dtype) {
   if (l.opset() > kLastRandomOpset) return uniform_from_coins(l, shape, dtype);
-  return drawn_like(l, "RandomUniformLike", shape, dtype);
+  // A runtime that was built with another library than GNU's may round up to 1.
+  return at_most(l, drawn_like(l, "RandomUniformLike", shape, dtype), largest_below_one(dtype));
 }
 
 Value random_normal(Lower& l, const Shape& shape, Dtype dtype) {
@@ -108,12 +120,12 @@ Values multinomial(Lower& l) {
   const std::int64_t last = l.rank(weights) - 1;
   const Int count = l.call().integer("num_samples");
   if (!l.call().flag("replacement")) {
-    const Value noisy = l.add(scores, gumbel(l, l.shape(weights), Dtype::f32));
+    const Value noisy = l.add(scores, gumbel(l, l.shape(weights)));
     return {top(l, noisy, count, last, true)[1]};
   }
   Shape draws = l.shape(weights);
   draws.insert(draws.end() - 1, count);
-  const Value noisy = l.add(l.unsqueeze(scores, {last}), gumbel(l, draws, Dtype::f32));
+  const Value noisy = l.add(l.unsqueeze(scores, {last}), gumbel(l, draws));
   return {l.emit("ArgMax", {noisy}, {{"axis", {Int(last + 1)}}, {"keepdims", {Int(0)}}})};
 }
 
@@ -138,7 +150,10 @@ Values cauchy(Lower& l) {
 
 Values exponential(Lower& l) {
   const Value u = result_positive(l);
-  return done(l, l.div(l.unary("Neg", l.unary("Log", u)), l.in("lambd", l.dtype(u))));
+  // torch gives no 0: models divide by it to choose at random.
+  const Value waited = l.binary("Max", l.unary("Neg", l.unary("Log", u)),
+                                like(l, u, 1 - largest_below_one(l.dtype(u))));
+  return done(l, l.div(waited, l.in("lambd", l.dtype(u))));
 }
 
 Values geometric(Lower& l) {
@@ -160,10 +175,7 @@ Values random_integers(Lower& l) {
   const Value low = schema.find("from") == nullptr ? zero : l.in("from");
   if (schema.find("to") != nullptr && l.has("to")) return done(l, integers(l, low, l.in("to")));
   const Dtype dtype = l.result().dtype;
-  const int bits = dtype == Dtype::f64    ? 53
-                   : dtype == Dtype::f32  ? 24
-                   : dtype == Dtype::f16  ? 11
-                   : dtype == Dtype::bf16 ? 8
+  const int bits = is_floating(dtype) ? significant_bits(dtype)
                    : dtype == Dtype::boolean
                        ? 1
                        : static_cast<int>(bit_count(dtype)) - (is_signed(dtype) ? 1 : 0);

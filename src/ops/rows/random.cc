@@ -5,6 +5,7 @@
 
 #include "ops/decompositions/create.h"
 #include "ops/emit/emitter.h"
+#include "ops/executorch/guarded.h"
 #include "ops/rules/rules.h"
 #include "ops/table/families.h"
 
@@ -75,6 +76,7 @@ constexpr std::array kRandomOps{
                     "device=None, bool? pin_memory=None) -> Tensor",
           .infer = float_of_size,
           .onnx = custom(onnx::rand),
+          .executorch = custom(executorch::rand),
           .samples = "[a, b]; [a], dtype=f16; []"},
     OpDef{.name = "aten.rand.generator",
           .schema = "(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? "
