@@ -37,8 +37,8 @@ void put_caches_in_place(ir::Graph& graph, FusionContext& context);
 void carry_convolutions(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: a sum and the norm of it become one node that gives both.
 void fuse_skip_norms(ir::Graph& graph, FusionContext& context);
-/// On the graph of ONNX operators: attention without a mask takes heads side by side, as the
-/// products around it have them.
+/// On the graph of ONNX operators: attention takes heads side by side, as the products around it
+/// have them.
 void fuse_heads(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: a product with a weight as it is stored takes its tensor as it
 /// is.

@@ -31,13 +31,14 @@ struct Layer {
   std::string_view key_heads = "4";
   std::string_view dtype = "f32";
   std::string_view returned = "y = %12";
+  std::string_view most_tokens = "";
 };
 
 /// Heads parted from the channels of three inputs, attention, and the heads joined again.
 std::string encoder(const Layer& layer = {}) {
   constexpr std::string_view kText =
       R"(graph g(%q: {0}[b, s, 64], %k: {0}[b, s, {1}*16], %v: {0}[b, s, {1}*16], %m: bool[b, 1, s, s])
-  where b in 1.. = 2, s in 1.. = 3
+  where b in 1.. = 2, s in 1..{4} = 3
 {{
   %1 = aten.view(self=%q, size=[b, s, 4, 16]) : {0}[b, s, 4, 16]
   %2 = aten.transpose.int(self=%1, dim0=1, dim1=2) : {0}[b, 4, s, 16]
@@ -51,7 +52,8 @@ std::string encoder(const Layer& layer = {}) {
   return {3}
 }}
 )";
-  return fmt::format(kText, layer.dtype, layer.key_heads, layer.arguments, layer.returned);
+  return fmt::format(kText, layer.dtype, layer.key_heads, layer.arguments, layer.returned,
+                     layer.most_tokens);
 }
 
 /// Why the only attention stayed as it is; empty where it did not.
@@ -91,6 +93,10 @@ TEST_CASE("attention without a mask takes heads side by side, and nothing is tur
   CHECK(found.notes[0].objection.empty());
 }
 
+TEST_CASE("of many tokens, and of any number, onnxruntime's own attention is the quicker one") {
+  CHECK(lowered(encoder({.most_tokens = "769"})).has("com.microsoft.MultiHeadAttention"));
+}
+
 TEST_CASE("the scale that attention has by itself is left to the kernel") {
   CHECK(lowered(encoder({.arguments = "dropout_p=0.0"}))
             .has("com.microsoft.MultiHeadAttention(inputs=[%q, %k, %v], num_heads=4) "));
@@ -103,20 +109,29 @@ TEST_CASE("standard operators keep attention as ONNX has it") {
   CHECK(found.notes.empty());
 }
 
-TEST_CASE("attention that the kernel would compute otherwise stays, and is told of") {
-  CHECK(objection({.arguments = "attn_mask=%m"}) ==
-        "it has a mask, and rows that see nothing would differ");
-  CHECK(objection({.arguments = "is_causal=true"}) == "it is causal");
-  CHECK(objection({.arguments = "enable_gqa=true", .key_heads = "2"}) == "its heads share keys");
-  CHECK(objection({.returned = "y = %12, heads = %10"}) == "its heads are not joined after it");
-  CHECK(objection({.returned = "y = %12, heads = %11"}) == "its heads are not joined after it");
+TEST_CASE(
+    "what onnxruntime's own attention computes otherwise or slower stays ONNX's, and turns "
+    "nothing") {
+  const auto taken = [](const Layer& layer, std::string_view call) {
+    const Lowered found = lowered(encoder(layer));
+    CHECK(found.has(call));
+    CHECK_FALSE(found.has("com.microsoft"));
+    CHECK_FALSE(found.has("onnx.Transpose"));
+    REQUIRE(found.notes.size() == 1);
+    CHECK(found.notes[0].objection.empty());
+  };
+  taken({.arguments = "attn_mask=%m"}, "%m], q_num_heads=4, kv_num_heads=4) ");
+  taken({.arguments = "is_causal=true"},
+        "onnx.Attention(inputs=[%q, %k, %v], q_num_heads=4, kv_num_heads=4, is_causal=1) ");
+  taken({.arguments = "enable_gqa=true", .key_heads = "2"},
+        "onnx.Attention(inputs=[%q, %k, %v], q_num_heads=4, kv_num_heads=2) ");
+  taken({.most_tokens = "768"}, "q_num_heads=4, kv_num_heads=4, scale=0.5) : f32[b, s, 64]");
+  taken({.dtype = "f64"}, "q_num_heads=4, kv_num_heads=4, scale=0.5) : f64[b, s, 64]");
 }
 
-TEST_CASE("attention of another type than f32 stays") {
-  const Lowered found = lowered(encoder({.dtype = "f64"}));
-  CHECK_FALSE(found.has("MultiHeadAttention"));
-  REQUIRE(found.notes.size() == 1);
-  CHECK(found.notes[0].objection == "its kernel takes f32");
+TEST_CASE("heads that something else wants as they are stay turned, and that is told of") {
+  CHECK(objection({.returned = "y = %12, heads = %10"}) == "its heads are not joined after it");
+  CHECK(objection({.returned = "y = %12, heads = %11"}) == "its heads are not joined after it");
 }
 
 TEST_CASE("a sum and the norm of it are one node that gives both") {

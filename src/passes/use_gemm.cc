@@ -87,8 +87,7 @@ void use_gemm(ir::Graph& graph, bool only_shared) {
   const GemmFinder finder(graph);
   Rebuild rebuild(graph);
   LeadingSizes leading;
-  shape::Ranges ranges;
-  for (const shape::Dim& dim : graph.dims) ranges[dim.name] = dim.range;
+  const shape::Ranges ranges = shape::ranges_of(graph.dims);
   for (const ir::Node& node : graph.nodes()) {
     const auto found = finder.find(node, only_shared);
     if (!found) {

@@ -115,6 +115,12 @@ std::int64_t Dims::pin(const Int& x, const Place& place) {
   return value;
 }
 
+Ranges ranges_of(const std::vector<Dim>& dims) {
+  Ranges ranges;
+  for (const Dim& dim : dims) ranges[dim.name] = dim.range;
+  return ranges;
+}
+
 const Dim* Dims::find(std::string_view name) const {
   const auto found = index_.find(name);
   return found == index_.end() ? nullptr : &dims_[found->second];

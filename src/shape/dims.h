@@ -23,6 +23,9 @@ struct Dim {
   bool operator==(const Dim&) const = default;
 };
 
+/// As bounds() takes them.
+Ranges ranges_of(const std::vector<Dim>& dims);
+
 struct Guard {
   enum class Effect {
     unified,  // one symbol was replaced by an expression of others

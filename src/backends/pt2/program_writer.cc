@@ -69,9 +69,8 @@ ProgramWriter::ProgramWriter(const Pt2Request& request)
       symbols_(request.graph),
       names_(request.graph.values().size()),
       arguments_(request.graph, names_, numbers_, symbols_.kinds()),
-      guard_written_(request.graph.guards.size(), false) {
-  for (const shape::Dim& dim : graph_.dims) ranges_[dim.name] = dim.range;
-}
+      guard_written_(request.graph.guards.size(), false),
+      ranges_(shape::ranges_of(request.graph.dims)) {}
 
 std::string ProgramWriter::write() {
   add_weights();

@@ -69,10 +69,7 @@ Value full_mask(Lower& l, const Attention& a) {
   if (l.dtype(mask) == Dtype::boolean) return mask;
   // Where every score of a row is the least number, the kernel takes the row for hidden and gives
   // zeros; torch does that for minus infinity alone. The greatest number below 1 sets them apart.
-  const double step = l.dtype(mask) == Dtype::f64   ? std::ldexp(1, -53)
-                      : l.dtype(mask) == Dtype::f16 ? std::ldexp(1, -11)
-                                                    : std::ldexp(1, -24);
-  return l.mul(mask, l.number(1 - step, l.dtype(mask)));
+  return l.mul(mask, l.number(largest_below_one(l.dtype(mask)), l.dtype(mask)));
 }
 
 Value by_operator(Lower& l, Attention a, Dtype wide) {
