@@ -32,7 +32,7 @@ INSTALL = $(PY) tools/install_packages.py $(PACKAGES)
 
 CPP_FILES = $(shell find src python/modelport/binding tools examples -name '*.cc' -o -name '*.h')
 
-.PHONY: help test demo build torch-free-rooms first-import check lint format start side-by-side cpp-with-torch build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
+.PHONY: help test demo build torch-free-rooms first-import check lint format start side-by-side cpp-with-torch build-cpp test-cpp build-torch test-torch test-every-python test-python test-clients test-imports test-zoo test-faults bench-capture bench-onnx bench-generate bench-llm bench-encoders bench-quantize bench-methods bench-fleet bench-build fuzz fuzz-models tidy tidy-changed \
   support api picture site clean setup wheel test-versions lock
 
 help:
@@ -62,6 +62,7 @@ help:
 	@echo "make bench-encoders encoders in onnxruntime, fp32 and int8, next to what its transformers optimizer makes of torch's files"
 	@echo "make bench-executorch  ExecuTorch programs next to transformers.exporters and optimum-executorch (LAYERS=2 is quicker)"
 	@echo "make bench-quantize weights in 4 bits: time and error next to torchao"
+	@echo "make bench-methods  what the demo model loses in 4 bits, by each way to choose codes"
 	@echo "make bench-fleet    exports a minute of every model of the zoo in every format, next to transformers.exporters"
 	@echo "make bench-build    how long builds, demo and tests take from nothing, builds next to another commit (BASE=...); fails if a goal is missed"
 	@echo "make site           docs/ as a site, in build/site"
@@ -270,6 +271,9 @@ bench-encoders: build $(VENV)/.bench
 bench-quantize: build
 	$(PY) -m pip install $(PIP_ARGS) -q --no-deps torchao==0.18.0
 	$(PY) bench/bench_quantize.py
+
+bench-methods: build
+	$(PY) bench/bench_methods.py
 
 # ExecuTorch's own compiler, which the peer uses, needs all that its wheel asks for (pip install executorch==1.5.1): without
 # it the peer fails in that format, which is its slowest, and is counted without it.

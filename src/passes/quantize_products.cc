@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "passes/quantize_weights.h"
 #include "passes/rebuild.h"
@@ -22,8 +23,8 @@ class Products {
 
   ir::Graph run() {
     for (const ir::Node& node : graph_.nodes()) {
-      const auto found = weight_product(graph_, node);
-      const bool can_be = found && is_weight_matrix(graph_, found->weight, false);
+      const auto found = any_weight_product(graph_, node);
+      const bool can_be = found && can_be_coded(found->weight);
       if (can_be && how_.inputs == InputCodes::measured) range_of(found->input);
       if (can_be && how_.inputs != InputCodes::measured) {
         product(node, *found);
@@ -42,6 +43,15 @@ class Products {
   };
 
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
+
+  shape::Int rows_of(ir::ValueId weight, bool turned) const {
+    return type(weight).shape[turned ? 1 : 0];
+  }
+
+  bool can_be_coded(ir::ValueId weight) const {
+    return is_weight_matrix(graph_, weight, false) &&
+           how_.bits_of(graph_.value(weight).name) != 0;
+  }
 
   void note(const ir::Node& node) {
     context_.notes.push_back(
@@ -80,10 +90,11 @@ class Products {
   }
 
   /// The weight with a scale for each row, and its rows as columns where products want them.
-  std::vector<ir::ValueId> stored(ir::ValueId id, bool transposed, ir::PlaceId place) {
-    const auto [known, is_new] = stored_.try_emplace({id, transposed});
+  /// `turned` is one whose rows are columns to begin with.
+  std::vector<ir::ValueId> stored(ir::ValueId id, bool transposed, bool turned, ir::PlaceId place) {
+    const auto [known, is_new] = stored_.try_emplace({id, transposed, turned});
     if (!is_new) return known->second;
-    const shape::Int rows = type(id).shape[0], columns = type(id).shape[1];
+    const shape::Int rows = rows_of(id, turned), columns = rows_of(id, !turned);
     const ir::TensorType codes{
         Dtype::i8, transposed ? std::vector{columns, rows} : std::vector{rows, columns}};
     constexpr auto kLayout = weights::QuantizedLayout::onnx_matmul_integer;
@@ -93,13 +104,15 @@ class Products {
                                          {"bits", {shape::Int(8)}},
                                          {"block", {shape::Int(0)}},
                                          {"search", {how_.search}},
-                                         {"transposed", {transposed}}},
+                                         {"transposed", {transposed}},
+                                         {"turned", {turned}}},
                                         {codes, ir::TensorType{Dtype::f32, {rows}}}, place);
   }
 
   void product(const ir::Node& node, const WeightProduct& found) {
     const Codes input = coded(found.input, node.place);
-    const auto weight = stored(found.weight, true, node.place);
+    const auto weight = stored(found.weight, true, found.turned, node.place);
+    const shape::Int rows = rows_of(found.weight, found.turned);
     const ir::TensorType& result = type(node.results[0]);
     const auto emit = [&](const std::string& op, const std::vector<ir::ValueId>& inputs,
                           const ir::TensorType& made, std::vector<ir::NamedArg> args = {}) {
@@ -111,13 +124,13 @@ class Products {
                                     {Dtype::i32, result.shape});
       const ir::ValueId numbers = emit("Cast", {sums}, result, {{"to", {Dtype::f32}}});
       const ir::ValueId scales =
-          emit("Mul", {input.scale, weight[1]}, {Dtype::f32, {type(found.weight).shape[0]}});
+          emit("Mul", {input.scale, weight[1]}, {Dtype::f32, {rows}});
       value = emit("Mul", {numbers, scales}, result);
     } else {
       const ir::ValueId left =
           emit("DequantizeLinear", {input.codes, input.scale, input.zero_point}, type(found.input));
       const ir::ValueId right =
-          emit("DequantizeLinear", {weight[0], weight[1], zeros(type(found.weight).shape[0])},
+          emit("DequantizeLinear", {weight[0], weight[1], zeros(rows)},
                {Dtype::f32, rebuild_.type(weight[0]).shape}, {{"axis", {shape::Int(1)}}});
       value = emit("MatMul", {left, right}, result);
     }
@@ -136,8 +149,8 @@ class Products {
 
   bool embedding(const ir::Node& node) {
     const ir::ValueId weight = looked_up(graph_, node);
-    if (weight == ir::ValueId{} || !is_weight_matrix(graph_, weight, false)) return false;
-    const auto made = stored(weight, false, node.place);
+    if (weight == ir::ValueId{} || !can_be_coded(weight)) return false;
+    const auto made = stored(weight, false, false, node.place);
     const ir::ValueId indices = rebuild_(input_of(node, 1));
     const ir::TensorType& result = type(node.results[0]);
     const auto gather = [&](ir::ValueId from, ir::TensorType type) {
@@ -164,7 +177,7 @@ class Products {
   FusionContext& context_;
   Rebuild rebuild_;
   std::map<ir::ValueId, Codes> inputs_;
-  std::map<std::pair<ir::ValueId, bool>, std::vector<ir::ValueId>> stored_;
+  std::map<std::tuple<ir::ValueId, bool, bool>, std::vector<ir::ValueId>> stored_;
   std::vector<ir::Output> measured_;
 };
 

@@ -42,16 +42,22 @@ class Quantizer {
 
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
 
+  int bits_of(ir::ValueId id) const { return how_.bits_of(graph_.value(id).name); }
+
   const StoredCodes* given(ir::ValueId id) const {
     const auto found = how_.stored.find(graph_.value(id).name);
     return found == how_.stored.end() ? nullptr : &found->second;
   }
 
-  bool can_be(ir::ValueId id) const {
+  std::int64_t columns_of(ir::ValueId id, bool turned) const {
+    return type(id).shape[turned ? 0 : 1].constant().value_or(0);
+  }
+
+  bool can_be(ir::ValueId id, bool turned = false) const {
     if (id == ir::ValueId{} || graph_.value(id).origin != ir::Origin::weight) return false;
-    if (given(id) != nullptr) return true;
-    return !how_.only_stored && is_weight_matrix(graph_, id, true) &&
-           type(id).shape[1].constant().value_or(0) >= how_.block;
+    if (given(id) != nullptr) return !turned;
+    return !how_.only_stored && bits_of(id) != 0 && is_weight_matrix(graph_, id, true) &&
+           columns_of(id, turned) >= how_.block;
   }
 
   void note(const ir::Node& node, std::string why) {
@@ -59,22 +65,22 @@ class Quantizer {
         {std::string(kWeightsInFewBits), std::move(why), graph_.place(node.place).module_path});
   }
 
-  const Stored& stored(ir::ValueId id, ir::PlaceId place) {
-    const auto [known, is_new] = stored_.try_emplace(id);
+  const Stored& stored(ir::ValueId id, bool turned, ir::PlaceId place) {
+    const auto [known, is_new] = stored_.try_emplace({id, turned});
     if (!is_new) return known->second;
     const StoredCodes* there = given(id);
     const weights::Scheme scheme{
         .layout = weights::QuantizedLayout::onnx_matmul_nbits,
-        .bits = there != nullptr ? there->bits : how_.bits,
+        .bits = there != nullptr ? there->bits : bits_of(id),
         .group = there != nullptr ? there->block : how_.block,
         .zero_points = there != nullptr ? there->zero_points : how_.zero_points,
         .scales = type(id).dtype,
         .choice = how_.search ? weights::ScaleChoice::search : weights::ScaleChoice::range};
-    const auto& shape = type(id).shape;
     const weights::Weight facts{.name = graph_.value(id).name,
                                 .dtype = type(id).dtype,
-                                .shape = {*shape[0].constant(), *shape[1].constant()}};
-    const auto results = tensors(id, weights::quantized_form(facts, scheme), scheme, place);
+                                .shape = {columns_of(id, !turned), columns_of(id, turned)}};
+    const auto results =
+        tensors(id, turned, weights::quantized_form(facts, scheme), scheme, place);
     known->second = {results[0],     results[1],  results.size() > 2 ? results[2] : ir::ValueId{},
                      facts.shape[1], scheme.bits, scheme.group};
     return known->second;
@@ -82,7 +88,7 @@ class Quantizer {
 
   /// Codes, scales and, where there are any, zero points: made of the weight, or weights
   /// themselves.
-  std::vector<ir::ValueId> tensors(ir::ValueId id, const weights::QuantizedForm& form,
+  std::vector<ir::ValueId> tensors(ir::ValueId id, bool turned, const weights::QuantizedForm& form,
                                    const weights::Scheme& scheme, ir::PlaceId place) {
     std::vector<ir::Type> types{tensor(form.codes), tensor(form.scales)};
     if (form.zero_points) types.emplace_back(tensor(*form.zero_points));
@@ -92,7 +98,8 @@ class Quantizer {
                            {"layout", {std::string(name(scheme.layout))}},
                            {"bits", {shape::Int(scheme.bits)}},
                            {"block", {shape::Int(scheme.group)}},
-                           {"search", {how_.search}}},
+                           {"search", {how_.search}},
+                           {"turned", {turned}}},
                           std::move(types), place);
     std::vector<ir::ValueId> results;
     for (const std::string_view part : {".codes", ".scales", ".zero_points"}) {
@@ -105,13 +112,8 @@ class Quantizer {
   }
 
   bool product(const ir::Node& node) {
-    const auto found = weight_product(graph_, node);
-    if (!found) {
-      if (is_other_way_round(graph_, node) && !how_.only_stored)
-        note(node, "the weight has its columns where kernels for few bits want rows");
-      return false;
-    }
-    if (!can_be(found->weight)) return false;
+    const auto found = any_weight_product(graph_, node);
+    if (!found || !can_be(found->weight, found->turned)) return false;
     ir::ValueId result = multiplied(node, *found);
     if (found->bias != ir::ValueId{})
       result = rebuild_.emit("onnx.Add", {result, rebuild_(found->bias)}, {}, type(node.results[0]),
@@ -122,12 +124,12 @@ class Quantizer {
   }
 
   ir::ValueId multiplied(const ir::Node& node, const WeightProduct& product) {
-    const Stored& made = stored(product.weight, node.place);
+    const Stored& made = stored(product.weight, product.turned, node.place);
     std::vector<ir::ValueId> inputs{rebuild_(product.input), made.codes, made.scales};
     if (made.zero_points != ir::ValueId{}) inputs.push_back(made.zero_points);
     return rebuild_.emit("com.microsoft.MatMulNBits", inputs,
                          {{"K", {shape::Int(made.columns)}},
-                          {"N", {type(product.weight).shape[0]}},
+                          {"N", {shape::Int(columns_of(product.weight, !product.turned))}},
                           {"bits", {shape::Int(made.bits)}},
                           {"block_size", {shape::Int(made.block)}},
                           {"accuracy_level", {shape::Int(how_.accuracy_level)}}},
@@ -137,7 +139,7 @@ class Quantizer {
   bool embedding(const ir::Node& node) {
     const ir::ValueId weight = looked_up(graph_, node);
     if (!can_be(weight)) return false;
-    const Stored& made = stored(weight, node.place);
+    const Stored& made = stored(weight, false, node.place);
     if (made.columns % made.block != 0) {
       note(node, fmt::format("rows of {} columns are no multiple of its blocks", made.columns));
       return false;
@@ -169,10 +171,11 @@ class Quantizer {
   bool experts(const ir::Node& node) {
     if (node.op != "com.microsoft.MoE") return false;
     const ir::ValueId first = input_of(node, 2), second = input_of(node, 4);
+    const int bits = bits_of(first);
     const std::int64_t block = std::gcd(
         std::gcd(*type(first).shape[2].constant(), *type(second).shape[2].constant()), how_.block);
-    const auto in = expert_codes(first, block, true, node.place);
-    const auto out = expert_codes(second, block, false, node.place);
+    const auto in = expert_codes(first, bits, block, true, node.place);
+    const auto out = expert_codes(second, bits, block, false, node.place);
     const auto zero_points = [&](const std::vector<ir::ValueId>& made) {
       return made.size() > 2 ? ir::Arg{made[2]} : ir::Arg{};
     };
@@ -192,7 +195,7 @@ class Quantizer {
     const auto results = rebuild_.add("com.microsoft.QMoE",
                                       {{"inputs", {std::move(inputs)}},
                                        {"k", *node.find("k")},
-                                       {"expert_weight_bits", {shape::Int(how_.bits)}},
+                                       {"expert_weight_bits", {shape::Int(bits)}},
                                        {"block_size", {shape::Int(block)}},
                                        {"accuracy_level", {shape::Int(how_.accuracy_level)}},
                                        {"activation_type", {std::string("swiglu")}},
@@ -206,12 +209,12 @@ class Quantizer {
     return true;
   }
 
-  std::vector<ir::ValueId> expert_codes(ir::ValueId id, std::int64_t block, bool interleaved,
-                                        ir::PlaceId place) {
+  std::vector<ir::ValueId> expert_codes(ir::ValueId id, int bits, std::int64_t block,
+                                        bool interleaved, ir::PlaceId place) {
     weights::Weight facts{.name = graph_.value(id).name, .dtype = type(id).dtype};
     for (const shape::Int& size : type(id).shape) facts.shape.push_back(*size.constant());
     const weights::Scheme scheme{.layout = weights::QuantizedLayout::onnx_gather_block_quantized,
-                                 .bits = how_.bits,
+                                 .bits = bits,
                                  .group = block,
                                  .zero_points = how_.zero_points,
                                  .scales = type(id).dtype};
@@ -221,7 +224,7 @@ class Quantizer {
     return rebuild_.add("modelport.quantized",
                         {{"inputs", {ir::ArgList{{rebuild_(id)}}}},
                          {"layout", {std::string(name(scheme.layout))}},
-                         {"bits", {shape::Int(how_.bits)}},
+                         {"bits", {shape::Int(bits)}},
                          {"block", {shape::Int(block)}},
                          {"search", {how_.search}},
                          {"interleaved", {interleaved}}},
@@ -240,7 +243,7 @@ class Quantizer {
   const WeightQuantization& how_;
   FusionContext& context_;
   Rebuild rebuild_;
-  std::map<ir::ValueId, Stored> stored_;
+  std::map<std::pair<ir::ValueId, bool>, Stored> stored_;
 };
 
 }  // namespace

@@ -41,6 +41,13 @@ struct WeightQuantization {
   std::vector<Range> ranges = {};  // of the inputs, in the order in which they were measured
   std::map<std::string, StoredCodes> stored = {};
   bool only_stored = false;  // all other weights stay floats
+  /// Bits of single weights; of 0 bits they stay floats.
+  std::map<std::string, int> layers = {};
+
+  int bits_of(const std::string& weight) const {
+    const auto own = layers.find(weight);
+    return own == layers.end() ? bits : own->second;
+  }
 };
 
 /// A product with a transposed weight becomes MatMulNBits, an embedding GatherBlockQuantized or

@@ -10,6 +10,19 @@ bool is_weight(const ir::Graph& graph, ir::ValueId id) {
   return id != ir::ValueId{} && graph.value(id).origin == ir::Origin::weight;
 }
 
+/// Gemm of nothing but a product and a sum; `transposes` says whether it does so with its factor.
+bool is_plain_gemm(const ir::Node& node, bool transposes) {
+  const auto is_one = [&](std::string_view name) {
+    const ir::Arg* factor = node.find(name);
+    return factor == nullptr || *factor == ir::Arg{1.0};
+  };
+  if (node.op != "onnx.Gemm" || !is_one("alpha") || !is_one("beta") ||
+      node.find("transA") != nullptr)
+    return false;
+  const ir::Arg* found = node.find("transB");
+  return transposes ? found != nullptr && *found == ir::Arg{shape::Int(1)} : found == nullptr;
+}
+
 }  // namespace
 
 ir::ValueId weight_transposed_by(const ir::Graph& graph, const ir::Node& node) {
@@ -26,17 +39,15 @@ std::optional<WeightProduct> weight_product(const ir::Graph& graph, const ir::No
     if (weight == ir::ValueId{}) return std::nullopt;
     return WeightProduct{input_of(node, 0), weight, {}};
   }
-  if (node.op != "onnx.Gemm") return std::nullopt;
-  const ir::Arg* transposed = node.find("transB");
-  const bool plain = transposed != nullptr && *transposed == ir::Arg{shape::Int(1)} &&
-                     node.find("alpha") == nullptr && node.find("beta") == nullptr &&
-                     node.find("transA") == nullptr;
-  if (!plain || !is_weight(graph, input_of(node, 1))) return std::nullopt;
+  if (!is_plain_gemm(node, true) || !is_weight(graph, input_of(node, 1))) return std::nullopt;
   return WeightProduct{input_of(node, 0), input_of(node, 1), input_of(node, 2)};
 }
 
-bool is_other_way_round(const ir::Graph& graph, const ir::Node& node) {
-  return node.op == "onnx.MatMul" && is_weight(graph, input_of(node, 1));
+std::optional<WeightProduct> any_weight_product(const ir::Graph& graph, const ir::Node& node) {
+  if (auto found = weight_product(graph, node)) return found;
+  const bool as_it_is = node.op == "onnx.MatMul" || is_plain_gemm(node, false);
+  if (!as_it_is || !is_weight(graph, input_of(node, 1))) return std::nullopt;
+  return WeightProduct{input_of(node, 0), input_of(node, 1), input_of(node, 2), true};
 }
 
 ir::ValueId looked_up(const ir::Graph& graph, const ir::Node& node) {

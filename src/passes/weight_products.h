@@ -16,11 +16,12 @@ ir::ValueId weight_transposed_by(const ir::Graph& graph, const ir::Node& node);
 /// `input` times the transpose of `weight`, plus `bias` where there is one.
 struct WeightProduct {
   ir::ValueId input, weight, bias;
+  bool turned = false;  // the weight has its columns where others have rows, and is not transposed
 };
 /// MatMul with a transposed weight, or Gemm that transposes it.
 std::optional<WeightProduct> weight_product(const ir::Graph& graph, const ir::Node& node);
-/// Whether the node multiplies with a weight that has its columns where others have rows.
-bool is_other_way_round(const ir::Graph& graph, const ir::Node& node);
+/// The same, or one with a weight as it is.
+std::optional<WeightProduct> any_weight_product(const ir::Graph& graph, const ir::Node& node);
 /// The weight whose rows the node looks up, or nothing.
 ir::ValueId looked_up(const ir::Graph& graph, const ir::Node& node);
 /// A parameter that is a matrix of known size and not small; in fp32, or in fp16 too.

@@ -71,6 +71,49 @@ def test_a_search_for_scales_errs_less_than_the_largest_weight():
     assert errors["search"] < errors["range"]
 
 
+@pytest.mark.parametrize("name", ["gpt2", "openai-gpt"])
+def test_weights_that_lie_the_other_way_round_are_stored_too(name, tmp_path):
+    sizes = {"vocab_size": 128, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 64}
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(name, **sizes, bos_token_id=1, eos_token_id=None)
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    exported(model, dtype="int8").save(tmp_path)
+    found = Artifact(tmp_path / "model.onnx").summary
+    assert found["operators"]["com.microsoft.MatMulNBits"] == 2 * 4 + 1 and "Gemm" not in found["operators"]
+    ids = torch.randint(2, 128, (2, 9))
+    with torch.no_grad():
+        want = model(input_ids=ids).logits
+    got = load(tmp_path)(input_ids=ids).logits
+    assert 0 < float((got - want).norm() / want.norm()) < 0.02
+
+
+def test_layers_may_have_bits_of_their_own(tmp_path):
+    model = made("qwen3")
+    layers = {"*.down_proj": "int8", "model.layers.0.*": "float", "model.layers.0.self_attn.o_proj": "int4"}
+    exported(model, dtype="int4", quantization={"layers": layers}).save(tmp_path)
+    stored = {row["name"]: row["bytes"] for row in Artifact(tmp_path / "model.onnx").summary["weights"]}
+    rows, columns = model.model.layers[1].mlp.down_proj.weight.shape
+    assert stored["model.layers.1.mlp.down_proj.weight.codes"] == rows * columns
+    rows, columns = model.model.layers[0].self_attn.o_proj.weight.shape
+    assert stored["model.layers.0.self_attn.o_proj.weight.codes"] == rows * columns // 2
+    first = [name for name in stored if name.startswith("model.layers.0.mlp")]
+    assert first and not any(name.endswith(".codes") for name in first)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layers": {"lm_heed": "int8"}}, r"no module is called lm_heed; there are .*lm_head"),
+        ({"layers": {"lm_head": "int3"}}, r"choose from int4, q4, int8, q8, float"),
+        ({"layers": {"lm_head": "int4"}, "form": "dynamic", "bits": 8}, r"choose from int8, q8, float"),
+        ({"layers": {"lm_head": "int8"}, "accuracy_level": 0}, "accuracy_level=4"),
+    ],
+)
+def test_layers_that_cannot_be_meant_are_refused(settings, message):
+    with pytest.raises(ExportError, match=message):
+        exported(made("qwen3"), quantization={"bits": 4} | settings)
+
+
 @pytest.mark.parametrize("what", [{"block_size": 24}, {"bits": 3}, {"method": "best"}, {"blocks": 32}])
 def test_what_cannot_be_stored_is_refused(what):
     with pytest.raises(ExportError):

@@ -5,6 +5,7 @@
 
 #include "backends/onnx/value_names.h"
 #include "backends/onnx/writer.h"
+#include "base/mapped_file.h"
 #include "binding/program.h"
 #include "capture/torch_dtype.h"
 #include "ir/text.h"
@@ -57,12 +58,13 @@ passes::WeightQuantization quantization_of(const py::dict& given) {
   return {.bits = py::cast<int>(given["bits"]),
           .block = py::cast<std::int64_t>(given["block_size"]),
           .zero_points = !py::cast<bool>(given["symmetric"]),
-          .search = py::cast<std::string>(given["method"]) == "search",
+          .search = py::cast<std::string>(given["method"]) != "range",
           .accuracy_level = py::cast<int>(given["accuracy_level"]),
           .inputs = inputs_of(py::cast<std::string>(given["form"])),
           .ranges = std::move(ranges),
           .stored = std::move(stored),
-          .only_stored = given.contains("only_stored") && py::cast<bool>(given["only_stored"])};
+          .only_stored = given.contains("only_stored") && py::cast<bool>(given["only_stored"]),
+          .layers = py::cast<std::map<std::string, int>>(given["layers"])};
 }
 
 void rename(OnnxGraph& lowered, const Names& inputs, const Names& outputs) {
@@ -187,16 +189,44 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
   return options;
 }
 
+/// From (file, offset, columns) by weight: as many numbers of the order, then energies, then rows of
+/// the factor.
+std::map<std::string, weights::InputFacts> inputs_of_products(const py::dict& given) {
+  std::map<std::string, std::shared_ptr<const MappedFile>> open;
+  std::map<std::string, weights::InputFacts> found;
+  for (const auto& [name, value] : py::cast<py::dict>(given["inputs_of_products"])) {
+    const auto [path, offset, columns] =
+        py::cast<std::tuple<std::string, std::size_t, std::size_t>>(value);
+    auto& file = open[path];
+    if (file == nullptr) file = std::make_shared<const MappedFile>(MappedFile::open(path));
+    const std::byte* bytes = file->bytes().subspan(offset, 4 * columns * (columns + 2)).data();
+    const auto* numbers = reinterpret_cast<const float*>(bytes) + columns;
+    found[py::cast<std::string>(name)] = {
+        .energies = {numbers, columns},
+        .order = {reinterpret_cast<const std::uint32_t*>(bytes), columns},
+        .upper = {numbers + columns, columns * columns},
+        .keep_alive = file};
+  }
+  return found;
+}
+
+onnx::OnnxRequest request_of(const OnnxGraph& lowered, const weights::WeightStore& store,
+                             const py::dict& given) {
+  return {.graph = lowered.graph,
+          .weights = store,
+          .options = options_of(lowered, given),
+          .inputs = inputs_of_products(given)};
+}
+
 py::tuple write_graph(const OnnxGraph& lowered, const std::string& path, const py::dict& given,
                       const py::dict& places, const py::dict& made) {
-  const onnx::OnnxOptions options = options_of(lowered, given);
   const weights::WeightStore store =
       store_of(*lowered.program, lowered.graph, sources_of(places, made));
+  const onnx::OnnxRequest request = request_of(lowered, store, given);
   onnx::OnnxWritten written;
   {
     const py::gil_scoped_release no_gil;
-    written =
-        onnx::write_onnx({.graph = lowered.graph, .weights = store, .options = options}, path);
+    written = onnx::write_onnx(request, path);
   }
   py::list files;
   for (const auto& file : written.files) files.append(file.string());
@@ -212,8 +242,7 @@ py::bytes bytes_of(const OnnxGraph& lowered, const py::dict& given, const py::di
                    const py::dict& made) {
   const weights::WeightStore store =
       store_of(*lowered.program, lowered.graph, sources_of(places, made));
-  return onnx::onnx_bytes(
-      {.graph = lowered.graph, .weights = store, .options = options_of(lowered, given)});
+  return onnx::onnx_bytes(request_of(lowered, store, given));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ from ..artifacts.staging import Staging
 from ..artifacts.variants import split_name
 from ..base.errors import ExportError
 from ..base.printable import python_text, shell_quote
+from .calibration_file import read_texts
 from .companions import copy_companions
 from .console import Console
 from .inspect_artifact import limit_lines, linked_text, size_text
@@ -35,19 +36,24 @@ def exports(
     args: Any, console: Console, loading: Any, config: Any, staging: Staging, variants: list[Variant]
 ) -> Iterator[Export]:
     """The model once for each type; what is captured is the same."""
+    from ..exporters.calibration import settled
     from ..generation.watching import refuse_if_it_cannot_generate
 
     refuse_if_it_cannot_generate(loading.model_class())
     with console.stage("load"):
         model = loading.opened()
+    samples = None
+    if args.calibration:
+        samples = read_texts(args.calibration, loading.folder, model.config, model.main_input_name)
     captured = None
     for variant in variants:
-        how = dataclasses.replace(config, quantization=variant.quantization)
+        how = dataclasses.replace(config, quantization=variant.quantization, calibration=samples)
         if captured is None:
             parts = captured = _exported(args, console, loading, model, how)
         else:
             with console.stage("lower"):
-                parts = captured.lowered_again(quantization=how.quantization)
+                parts = captured.lowered_again(quantization=how.quantization, calibration=samples)
+                settled(parts, lambda: model)
         total = sum(t.nbytes for part in parts.values() for t in part.captured.lazy_program.weights().values())
         with console.stage("write", staging.written, total):
             parts.write(staging.folder, variant.suffix)

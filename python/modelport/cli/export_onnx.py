@@ -73,7 +73,7 @@ def _exports(
     args: Any, console: Console, loading: Any, config: Any, staging: Staging, variants: list[Variant]
 ) -> Iterator[Export]:
     """A model of one file, once for each type; the capture is the same."""
-    from ..exporters.calibration import calibrated
+    from ..exporters.calibration import calibrated, settled
     from ..exporters.onnx_program import OnnxProgram
 
     if args.num_logits_to_keep:
@@ -89,6 +89,7 @@ def _exports(
         with console.stage("lower"):
             lower = functools.partial(OnnxProgram, captured, opset=config.opset_version)
             program = lower(calibrated(_config_of(args, config, variant, loading), loading.inputs, lower))
+            settled({"model": program}, loading.model, is_whole=True)
         file = staging.folder / (staging.name if staging.is_file else named("model", variant.suffix))
         total = sum(t.nbytes for t in program.captured.lazy_program.weights().values())
         with console.stage("write", staging.written, total):

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..artifacts.variants import ALSO, SUFFIXES, WRITTEN
 from ..base.errors import problem
-from ..exporters.quantization import FEW_BITS, FORMS
+from ..exporters.quantization import FEW_BITS, FORMS, LAYER_BITS, METHODS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,11 +48,17 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int]) -> Non
     )
     bits.add_argument(
         "--quantization-method",
-        choices=["search", "range"],
-        default="search",
-        help="scales by the least error (default), or by the largest weight of a block",
+        choices=METHODS,
+        help="scales by the least error (search, the default), or by the largest weight of a block (range); gptq: weights "
+        "rounded by what the model computes on --calibration, whose presence makes it the default of 4 bits",
     )
-
+    bits.add_argument(
+        "--layers",
+        metavar="PATTERN=TYPE",
+        action="append",
+        default=[],
+        help="single layers otherwise: lm_head=int8, model.layers.0.*=float; may be repeated, the last that fits counts",
+    )
     bits.add_argument(
         "--int8",
         choices=FORMS,
@@ -62,7 +68,7 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int]) -> Non
     bits.add_argument(
         "--calibration",
         metavar="FILE",
-        help="what ranges are measured on: text, a line a row (.txt), or inputs by name (.npz, .safetensors, .py)",
+        help="what gptq and ranges are measured on: text (.txt), or inputs by name (.npz, .safetensors, .py)",
     )
 
 
@@ -100,9 +106,7 @@ def read_optimize(args: argparse.Namespace) -> str | None:
 
 def read(args: argparse.Namespace) -> None:
     """Makes `args.variants` of what was asked: one, or several for a folder with files of several types."""
-    if args.calibration and args.int8 not in (None, "static"):
-        raise problem("E0319", f"--int8 {args.int8} takes no --calibration", "--int8 static")
-    args.int8 = "static" if args.calibration else args.int8
+    args.layers = _layers(args.layers)
     asked = [None] if args.dtype is None else [name.strip() for name in args.dtype.split(",")]
     names = list(dict.fromkeys(ALSO.get(name, name) if name else name for name in asked))
     for name in names:
@@ -113,6 +117,29 @@ def read(args: argparse.Namespace) -> None:
         _refuse_several(args)
     by_suffix = len(names) > 1 or args.client == "transformers.js"
     args.variants = [_variant(args, name, name if name and by_suffix else "fp32") for name in names]
+    if args.calibration and not any(map(_is_measured, args.variants)):
+        dtype = "" if args.dtype is None else f"--dtype {args.dtype} "
+        what = f"{dtype}{f'--int8 {args.int8} ' if args.int8 else ''}measures nothing on --calibration {args.calibration}"
+        raise problem("E0319", what, "--dtype int4 --quantization-method gptq", "--dtype int8 --int8 static")
+    if args.quantization_method == "gptq" and not args.calibration:
+        what = "--quantization-method gptq rounds weights by what the model computes, and there is nothing to compute on"
+        raise problem("E0319", what, "--calibration FILE", "--quantization-method search")
+
+
+def _is_measured(variant: Variant) -> bool:
+    how = variant.quantization
+    return how is not None and (how["method"] == "gptq" or how.get("form") == "static")
+
+
+def _layers(given: list[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        pattern, equals, kind = text.rpartition("=")
+        if not equals or not pattern or kind not in LAYER_BITS:
+            what = f"--layers {text} is no pattern of modules with a type"
+            raise problem("E0319", what, f"--layers lm_head=int8; types are {', '.join(LAYER_BITS)}")
+        found[pattern] = kind
+    return found
 
 
 def _refuse_several(args: argparse.Namespace) -> None:
@@ -128,14 +155,20 @@ def _variant(args: argparse.Namespace, name: str | None, kind: str) -> Variant:
     if name not in FEW_BITS:
         return Variant(name, name, None, kind)
     bits, floats = FEW_BITS[name]
+    method, form = args.quantization_method, args.int8 if bits == 8 else None
+    if args.calibration and bits == 4:
+        method = method or "gptq"
+    elif args.calibration and method != "gptq":
+        form = form or "static"
     how = {
         "bits": bits,
         "block_size": args.block_size,
         "symmetric": not args.asymmetric,
         "accuracy_level": args.accuracy_level,
-        "method": args.quantization_method,
+        "method": method or "search",
+        "layers": args.layers,
     }
-    return Variant(name, floats, how | ({"form": args.int8} if bits == 8 and args.int8 else {}), kind)
+    return Variant(name, floats, how | ({"form": form} if form else {}), kind)
 
 
 def by_floats(variants: list[Variant]) -> dict[str | None, list[Variant]]:

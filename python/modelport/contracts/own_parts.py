@@ -54,6 +54,8 @@ def renamed(program: Any, names: Mapping[str, str]) -> Any:
 def _exported(name: str, part: OwnPart, config: Any) -> Any:
     settings = copy.copy(OnnxConfig.given(config))
     settings.dynamic, settings.dynamic_shapes = True, part.axes
+    if settings.quantization is not None:
+        settings.quantization = settings.quantization.of_part(part.module.state_dict())
     program = OnnxExporter().export(part.module, copy.deepcopy(part.inputs), settings)
     refuse_other_values(name, program, part.module, part.inputs)
     return program

@@ -20,11 +20,11 @@ from ..hub.folder import checkpoint_folder
 from ..lazy.captured import CheckpointCaptured
 from ..lazy.checkpoint_weights import CheckpointWeights
 from ..lazy.entry import capture
-from ..lazy.folder import capture_folder, open_model
+from ..lazy.folder import capture_folder, model_with_values, open_model
 from ..patches.delta_rule import functions_of_the_rule, operator_at
 from ..weights import lazy_weights
 from .base import HfExporter, config_of_part, is_one_config
-from .calibration import calibrated
+from .calibration import calibrated, settled
 from .configs import OnnxConfig
 from .onnx_program import OnnxProgram
 from .patches import apply_patches
@@ -76,6 +76,7 @@ class OnnxExporter(HfExporter):
             captured.origin = {"dtype": short_name(dtype)}
         lower = functools.partial(OnnxProgram, captured, opset=opset)
         program = lower(calibrated(config, inputs, lower))
+        settled({"model": program}, lambda: with_values(model), is_whole=True)
         if config.output_path is not None:
             program.save(config.output_path)
         return program
@@ -100,7 +101,17 @@ class OnnxExporter(HfExporter):
             model = open_model(model, dtype=dtype)
         else:
             refuse_other_type(model, dtype)
-        return components_for_generation(model, sample_inputs, PartExport(config, model), generation_config)
+        parts = components_for_generation(model, sample_inputs, PartExport(config, model), generation_config)
+        settled(parts, lambda: model)
+        return parts
+
+
+def with_values(model: torch.nn.Module | str | os.PathLike[str]) -> torch.nn.Module:
+    """A model that computes: the one in memory, or that of the folder in fp32."""
+    if isinstance(model, torch.nn.Module):
+        return model
+    loaded: torch.nn.Module = model_with_values(checkpoint_folder(model), dtype=torch.float32)
+    return loaded
 
 
 class PartExport:

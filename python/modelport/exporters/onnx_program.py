@@ -27,6 +27,7 @@ from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
 from ..runtimes.onnxruntime import run_session, shape_of, to_numpy
 from ..runtimes.sessions import quiet_session
 from .configs import OnnxConfig
+from .input_facts import Facts
 from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, leaf_paths, output_names, told_apart
 from .quantization import Quantization
@@ -50,6 +51,7 @@ class OnnxProgram:
         self._axes = axis_names(program.dims(), program.inputs())
         self.files: list[Path] = []  # that `save` wrote last
         self.example_names: list[str] | None = None  # tensors that the whole model got, where this is a part of it
+        self.facts: Facts | None = None  # of the inputs of products, which weights in few bits are rounded by
         self.graph = self._lowered(keep_weights=config.weights == "link")
 
     def _named(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -80,14 +82,19 @@ class OnnxProgram:
             "last_logits": self.config.last_logits,
             "operators": self.config.operators,
             "context_length": self.config.context_length or 0,
-            "quantization": None if self.quantization is None else self.quantization.settings(self._packed),
+            "quantization": self._quantization_settings(),
         }
         return core.lower_onnx(program, self.opset, self.config.optimize, *names, **settings)
+
+    def _quantization_settings(self) -> dict[str, Any] | None:
+        how = self.quantization
+        return None if how is None else how.settings(self._packed, self.captured.lazy_program.weights())
 
     def lowered_again(self, **changes: Any) -> OnnxProgram:
         """The same capture with these fields of the config changed."""
         again = OnnxProgram(self.captured, dataclasses.replace(self.config, **changes), self.opset)
         again.example_names = self.example_names
+        again.facts = self.facts if again.quantization == self.quantization else None
         return again
 
     @property
@@ -236,6 +243,7 @@ class OnnxProgram:
             "producer_version": importlib.metadata.version("modelport"),
             "metadata": self.metadata(),
             "home": "",
+            "inputs_of_products": {} if self.facts is None else self.facts.places,
         }
 
     def metadata(self) -> list[tuple[str, str]]:

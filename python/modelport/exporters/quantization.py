@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from ..base.errors import problem
+from ..base.printable import listed
 
 # Types of weights in few bits: how many, and the type of all else. Some have two names.
 FEW_BITS = {"int4": (4, "fp32"), "q4": (4, "fp32"), "q4f16": (4, "fp16"), "int8": (8, "fp32"), "q8": (8, "fp32")}
 
 
 FORMS = ("blocks", "dynamic", "static")
+METHODS = ("search", "range", "gptq")
+# What single layers may have: bits, or 0 for what stays in floats.
+LAYER_BITS = {"int4": 4, "q4": 4, "int8": 8, "q8": 8, "float": 0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +30,9 @@ class Quantization:
     `ranges` that were measured before ("static").
     `block_size` columns share a scale. Without `symmetric` each block has a zero point too. `accuracy_level` 4 lets the
     kernel round inputs to 8 bits, which is faster; with 0 it computes in floats. `method` "search" takes the scales
-    with the least squared error, "range" those that the largest weight gives."""
+    with the least squared error, "range" those that the largest weight gives; "gptq" rounds a weight's columns one by
+    one, so that later ones make up for the errors of earlier ones on inputs as those of `calibration`.
+    `layers` says otherwise for some: patterns of modules, and "int4", "int8" or "float"; the last that fits counts."""
 
     bits: int = 4
     block_size: int = 32
@@ -34,6 +41,7 @@ class Quantization:
     method: str = "search"
     form: str = "blocks"
     ranges: tuple[tuple[float, float], ...] | None = None
+    layers: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         size = self.block_size
@@ -50,13 +58,47 @@ class Quantization:
         if self.form in ("dynamic", "static") and self.bits != 8:
             what = f"form={self.form!r} is of 8 bits, and {self.bits} are asked for"
             raise problem("E0319", what, "dtype='int8'", "form='blocks'")
-        if self.method not in ("search", "range"):
-            raise problem("E0319", f"method={self.method!r} is no way to choose scales", "method='search' or 'range'")
+        if self.method not in METHODS:
+            ways = (f"method={method!r}" for method in METHODS)
+            raise problem("E0319", f"method={self.method!r} is no way to choose scales", *ways)
+        for pattern, kind in self.layers.items():
+            self._check_layer(pattern, kind)
 
-    def settings(self, packed: Mapping[str, Any]) -> dict[str, Any]:
+    def _check_layer(self, pattern: str, kind: str) -> None:
+        allowed = {name: bits for name, bits in LAYER_BITS.items() if self.form == "blocks" or bits in (0, 8)}
+        if kind not in allowed:
+            what = f"layers={{{pattern!r}: {kind!r}}} is no type for single layers"
+            raise problem("E0319", what, f"choose from {', '.join(allowed)}")
+        if self.form == "blocks" and allowed[kind] == 8 and self.accuracy_level != 4:
+            what = f"{pattern} in 8 bits would be computed without a kernel for it, with accuracy_level={self.accuracy_level}"
+            raise problem("E0319", what, "accuracy_level=4")
+
+    def settings(self, packed: Mapping[str, Any], weights: Iterable[str] = ()) -> dict[str, Any]:
         """As a lowering takes it. `packed` are the weights that the checkpoint has as codes, which stay as they are."""
         own = {name: (weight.format.bits, weight.block, not weight.format.symmetric) for name, weight in packed.items()}
-        return dataclasses.asdict(self) | {"stored": own, "only_stored": self.form == "stored"}
+        layers = {name: bits for name in weights if (bits := self._bits_of(name)) is not None}
+        return dataclasses.asdict(self) | {"stored": own, "only_stored": self.form == "stored", "layers": layers}
+
+    def _bits_of(self, weight: str) -> int | None:
+        fitting = [kind for pattern, kind in self.layers.items() if _fits(weight, pattern)]
+        return LAYER_BITS[fitting[-1]] if fitting else None
+
+    def of_part(self, weights: Iterable[str]) -> Quantization:
+        """For a graph that is no part of the model as its user knows it: nothing was measured for it, and patterns may
+        mean other parts."""
+        names = list(weights)
+        layers = {pattern: kind for pattern, kind in self.layers.items() if any(_fits(name, pattern) for name in names)}
+        return dataclasses.replace(self, layers=layers, method="search" if self.method == "gptq" else self.method)
+
+    def refuse_unmatched(self, weights: Iterable[str]) -> None:
+        """Patterns that fit none of these weights are taken for mistakes."""
+        names = list(weights)
+        for pattern in self.layers:
+            if not any(_fits(name, pattern) for name in names):
+                modules = dict.fromkeys(_module(name) for name in names if name.endswith("weight"))
+                what = f"layers: no module is called {pattern}; there are {listed(modules, 8)}"
+                tied = "a head that is the embedding as well has the embedding's name"
+                raise problem("E0319", what, "* stands for any letters: model.layers.0.*", tied)
 
     @classmethod
     def given(cls, asked: Any, dtype: Any = None) -> Quantization | None:
@@ -72,3 +114,11 @@ class Quantization:
             what = f"quantization has no field {', '.join(unknown)}"
             raise problem("E0319", what, f"it has: {', '.join(sorted(known))}")
         return cls(**(bits | dict(asked or {})))
+
+
+def _module(weight: str) -> str:
+    return weight.removesuffix(".weight")
+
+
+def _fits(weight: str, pattern: str) -> bool:
+    return fnmatchcase(_module(weight), pattern) or fnmatchcase(weight, pattern)

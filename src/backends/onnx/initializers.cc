@@ -117,14 +117,29 @@ weights::Scheme scheme_of(const ir::Graph& graph, const ir::Node& node) {
                                                       : weights::ScaleChoice::range};
 }
 
+bool says(const ir::Node& node, std::string_view name) {
+  const ir::Arg* arg = node.find(name);
+  return arg != nullptr && *arg->get<bool>();
+}
+
 QuantizedTensors::Order order_of(const ir::Node& node) {
-  const auto is = [&](std::string_view name) {
-    const ir::Arg* arg = node.find(name);
-    return arg != nullptr && *arg->get<bool>();
+  return says(node, "transposed")    ? QuantizedTensors::Order::transposed
+         : says(node, "interleaved") ? QuantizedTensors::Order::interleaved
+                                     : QuantizedTensors::Order::plain;
+}
+
+/// The matrix with its axes swapped, in memory while it is read.
+weights::Weight turned(const weights::Weight& matrix) {
+  weights::Weight made{.name = matrix.name,
+                       .dtype = matrix.dtype,
+                       .shape = {matrix.shape[1], matrix.shape[0]}};
+  made.read = [matrix] {
+    weights::MemorySink sink;
+    weights::stream_transposed(matrix, matrix.dtype, sink);
+    const auto bytes = std::make_shared<const std::vector<std::byte>>(sink.take());
+    return weights::Contents{*bytes, bytes};
   };
-  return is("transposed")    ? QuantizedTensors::Order::transposed
-         : is("interleaved") ? QuantizedTensors::Order::interleaved
-                             : QuantizedTensors::Order::plain;
+  return made;
 }
 
 bool swaps_a_matrix(const ir::Node& node) {
@@ -267,12 +282,16 @@ class Collector {
     const ir::ValueId source = *(*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
     const weights::Weight* weight = weight_of_[source.index];
     std::shared_ptr<QuantizedTensors> tensors;
+    const bool is_turned = says(node, "turned");
+    const std::string name = graph_.value(source).name + (is_turned ? ".transposed" : "");
+    const auto measured = request_.inputs.find(graph_.value(source).name);
     if (weight != nullptr)
-      tensors =
-          std::make_shared<QuantizedTensors>(*weight, scheme_of(graph_, node), order_of(node));
+      tensors = std::make_shared<QuantizedTensors>(
+          is_turned ? turned(*weight) : *weight, scheme_of(graph_, node), order_of(node),
+          measured == request_.inputs.end() ? nullptr : &measured->second);
     for (std::size_t i = 0; i < node.results.size(); ++i) {
       const ir::ValueId id = node.results[i];
-      names_.rename(id, graph_.value(source).name + kParts[i].second);
+      names_.rename(id, name + kParts[i].second);
       Initializer made = initializer_of(id, weight, false);
       made.quantized = tensors;
       made.part = kParts[i].first;
@@ -351,7 +370,7 @@ void QuantizedTensors::stream(Part part, weights::Sink& sink) {
   if (part == Part::codes)
     sinks.codes = order_ == Order::plain ? &sink : static_cast<weights::Sink*>(&rows);
   if (scheme_.zero_points) sinks.zero_points = &zero_points;
-  weights::quantize(weight_, scheme_, sinks, {.measures_error = false});
+  weights::quantize(weight_, scheme_, sinks, {.inputs = inputs_, .measures_error = false});
   if (part != Part::codes)
     return write(part == Part::scales ? scales.bytes() : zero_points.bytes(), sink);
   if (order_ == Order::interleaved) write(rows.bytes(), sink);

@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/onnx/value_names.h"
 #include "backends/onnx/writer.h"
+#include "weights/quantize/error_feedback.h"
 #include "weights/quantize/scheme.h"
 
 namespace modelport::onnx {
@@ -21,17 +23,20 @@ class QuantizedTensors {
     transposed,   // rows of codes, a byte each, are columns of what is written
     interleaved,  // of each matrix, rows of its halves take turns
   };
-  QuantizedTensors(const weights::Weight& weight, const weights::Scheme& scheme, Order order)
-      : weight_(weight), scheme_(scheme), order_(order) {}
+  /// `inputs` of its products, or null.
+  QuantizedTensors(weights::Weight weight, const weights::Scheme& scheme, Order order,
+                   const weights::InputFacts* inputs)
+      : weight_(std::move(weight)), scheme_(scheme), order_(order), inputs_(inputs) {}
   /// Codes are quantized on their way; what belongs to them is kept until it is asked for.
   void stream(Part part, weights::Sink& sink);
 
  private:
   void write(std::span<const std::byte> bytes, weights::Sink& sink) const;
 
-  const weights::Weight& weight_;
+  weights::Weight weight_;
   weights::Scheme scheme_;
   Order order_ = Order::plain;
+  const weights::InputFacts* inputs_ = nullptr;
   std::optional<std::vector<std::byte>> scales_, zero_points_;
 };
 

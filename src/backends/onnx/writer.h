@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "weights/quantize/error_feedback.h"
 #include "weights/sink.h"
 #include "weights/store.h"
 #include "weights/stream.h"
@@ -38,6 +39,8 @@ struct OnnxRequest {
   const ir::Graph& graph;               // nodes onnx.* and com.microsoft.*
   const weights::WeightStore& weights;  // converted where the graph has another floating type
   OnnxOptions options;
+  /// Of products with a weight in few bits, by its name, where they were measured.
+  std::map<std::string, weights::InputFacts> inputs = {};
 };
 
 struct OnnxWritten {

@@ -181,6 +181,20 @@ SquareSums encode(std::span<const float> weights, std::span<const float> energie
                           : encode_groups<true>(weights, energies.data(), group, windows, codes);
 }
 
+SquareSums measure_codes(std::span<const float> weights, std::span<const float> energies,
+                         std::size_t group, std::span<const Window> windows,
+                         std::span<const std::uint8_t> codes) {
+  SquareSums sums;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const Window& window = windows[i / group];
+    const double weight = weights[i];
+    const double error = weight - window.scale * (static_cast<double>(codes[i]) + window.low);
+    const double energy = energies.empty() ? 0 : energies[i];
+    sums += {error * error, weight * weight, energy * error * error, energy * weight * weight};
+  }
+  return sums;
+}
+
 void encode_only(std::span<const float> weights, std::size_t group, std::span<const Window> windows,
                  std::span<std::uint8_t> codes) {
   for (std::size_t g = 0; g < windows.size(); ++g) {

@@ -45,6 +45,10 @@ SquareSums measure(std::span<const float> weights, std::span<const float> energi
 SquareSums encode(std::span<const float> weights, std::span<const float> energies,
                   std::size_t group, std::span<const Window> windows,
                   std::span<std::uint8_t> codes);
+/// The same of codes that are there.
+SquareSums measure_codes(std::span<const float> weights, std::span<const float> energies,
+                         std::size_t group, std::span<const Window> windows,
+                         std::span<const std::uint8_t> codes);
 /// The codes alone, which are the same.
 void encode_only(std::span<const float> weights, std::size_t group, std::span<const Window> windows,
                  std::span<std::uint8_t> codes);

@@ -25,6 +25,7 @@ struct Job {
   const QuantizedForm& form;
   std::span<const std::byte> bytes;
   std::span<const float> energies;  // the largest is 1; or none
+  const InputFacts* inputs = nullptr;
   std::size_t rows_per_piece = 1;
   bool measures_error = true;
   const FoundFits* found = nullptr;
@@ -83,10 +84,13 @@ class Piece {
     sums_.clear();
     std::span<const std::byte> left = job_.piece(index);
     std::size_t row = index * job_.rows_per_piece;
+    // What is known of inputs is much to read, so that rows share it.
+    const std::size_t at_once =
+        job_.inputs != nullptr ? job_.rows_per_piece : rows_.rows_at_once();
     while (!left.empty()) {
-      const auto bytes = left.first(std::min(left.size(), rows_.rows_at_once() * job_.row_bytes()));
+      const auto bytes = left.first(std::min(left.size(), at_once * job_.row_bytes()));
       quantize_rows(row, bytes);
-      row += rows_.rows_at_once();
+      row += at_once;
       left = left.subspan(bytes.size());
     }
   }
@@ -110,30 +114,44 @@ class Piece {
     const std::size_t groups = rows_.groups_per_row();
     if (job_.found == nullptr || !job_.found->take(first_row * groups, fits))
       rows_.fit(job_.energies);
-    for (std::size_t row = 0; row * groups < fits.size(); ++row) {
-      write_row(rows_.weights().subspan(row * job_.columns(), job_.columns()),
-                fits.subspan(row * groups, groups));
+    windows_.clear();
+    for (const Fit& fit : fits) windows_.push_back(rows_.window(fit));
+    if (job_.inputs != nullptr) {
+      fed_back_.resize(rows_.weights().size());
+      feedback_.round(*job_.inputs, rows_.weights(), group(), windows_, fed_back_);
     }
+    for (std::size_t row = 0; row * groups < fits.size(); ++row)
+      write_row(row, fits.subspan(row * groups, groups));
   }
 
-  void write_row(std::span<const float> weights, std::span<const Fit> fits) {
-    windows_.clear();
+  std::size_t group() const { return static_cast<std::size_t>(job_.form.group); }
+
+  void write_row(std::size_t row, std::span<const Fit> fits) {
     for (std::size_t g = 0; g < fits.size(); ++g) {
-      windows_.push_back(rows_.window(fits[g]));
       row_zero_points_[g] = static_cast<std::uint8_t>(fits[g].zero_point);
       scales_.push_back(fits[g].scale);
     }
-    const auto group = static_cast<std::size_t>(job_.form.group);
-    if (job_.measures_error) {
-      sums_.push_back(encode(weights, job_.energies, group, windows_, row_codes_));
-    } else {
-      encode_only(weights, group, windows_, row_codes_);
-    }
+    make_codes(row, std::span(windows_).subspan(row * fits.size(), fits.size()));
     // What fills up the last group is zero to the kernel.
-    std::fill(row_codes_.begin() + static_cast<std::ptrdiff_t>(weights.size()), row_codes_.end(),
+    std::fill(row_codes_.begin() + static_cast<std::ptrdiff_t>(job_.columns()), row_codes_.end(),
               row_zero_points_.back());
     append_packed(row_codes_, codes_);
     if (job_.form.zero_points) append_packed(row_zero_points_, zero_points_);
+  }
+
+  void make_codes(std::size_t row, std::span<const Window> windows) {
+    const std::size_t begin = row * job_.columns();
+    const auto weights = rows_.weights().subspan(begin, job_.columns());
+    if (job_.inputs != nullptr) {
+      const auto codes = std::span(fed_back_).subspan(begin, job_.columns());
+      std::ranges::copy(codes, row_codes_.begin());
+      if (job_.measures_error)
+        sums_.push_back(measure_codes(weights, job_.energies, group(), windows, codes));
+    } else if (job_.measures_error) {
+      sums_.push_back(encode(weights, job_.energies, group(), windows, row_codes_));
+    } else {
+      encode_only(weights, group(), windows, row_codes_);
+    }
   }
 
   void append_packed(std::span<const std::uint8_t> codes, std::vector<std::byte>& to) const {
@@ -145,7 +163,9 @@ class Piece {
   const Job& job_;
   Packing packing_;
   RowFitter rows_;
+  ErrorFeedback feedback_;
   std::vector<Window> windows_;
+  std::vector<std::uint8_t> fed_back_;  // codes of all rows that are read at once
   std::vector<std::uint8_t> row_codes_;
   std::vector<std::uint8_t> row_zero_points_;
   std::vector<std::byte> codes_;
@@ -186,9 +206,11 @@ double relative(double error, double total) { return total > 0 ? std::sqrt(error
 QuantizationReport quantize(const Weight& weight, const Scheme& scheme, const QuantizedSinks& sinks,
                             const QuantizeOptions& options) {
   const QuantizedForm form = quantized_form(weight, scheme);
-  const std::vector<float> energies = normalized(options.input_energies, weight);
+  const bool feeds_back = options.inputs != nullptr;
+  const std::vector<float> energies =
+      normalized(feeds_back ? options.inputs->energies : options.input_energies, weight);
   const Contents held = weight.contents();
-  Job job{weight, scheme, form, held.bytes, energies};
+  Job job{weight, scheme, form, held.bytes, energies, options.inputs};
   job.rows_per_piece = std::max<std::size_t>(1, options.piece_bytes / job.row_bytes());
   job.measures_error = options.measures_error;
   if (weight.fits != nullptr && energies.empty() && weight.fits->are_those_of(scheme, form.columns))

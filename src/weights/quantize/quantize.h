@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "weights/quantize/error_feedback.h"
 #include "weights/quantize/scheme.h"
 #include "weights/sink.h"
 #include "weights/store.h"
@@ -23,6 +24,9 @@ struct QuantizedSinks {
 struct QuantizeOptions {
   /// The mean square of each column's input, from calibration, or none. Errors count in proportion.
   std::span<const float> input_energies;
+  /// More of the inputs, in place of their energies: later columns make up for errors of earlier
+  /// ones.
+  const InputFacts* inputs = nullptr;
   std::size_t piece_bytes = std::size_t{1} << 20;  // of the weight, read at once by a thread
   std::size_t threads = 0;                         // 0: as many as the machine has
   bool measures_error = true;                      // else the report says nothing

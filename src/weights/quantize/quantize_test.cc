@@ -14,6 +14,7 @@
 #include "base/mapped_file.h"
 #include "base/scratch_folder.h"
 #include "weights/convert.h"
+#include "weights/quantize/correlated_inputs.h"
 #include "weights/quantize/quantized_values.h"
 
 namespace modelport::weights {
@@ -220,6 +221,27 @@ TEST_CASE("neither the size of pieces nor the number of threads changes a byte o
         CHECK(pieces.report.weight_error == whole.report.weight_error);
         CHECK(*pieces.report.output_error == *whole.report.output_error);
       }
+    }
+  }
+}
+
+TEST_CASE("with what is known of inputs neither pieces nor threads change a byte or the report") {
+  const std::vector<float> values = normal_values(37 * 80, 8);
+  const CorrelatedInputs inputs(300, 80);
+  const InputFacts facts = inputs.facts();
+  const Scheme scheme{
+      .layout = QuantizedLayout::onnx_matmul_nbits, .group = 32, .zero_points = true};
+  const Quantized whole = quantized(values, {37, 80}, scheme, {.inputs = &facts, .threads = 1});
+  CHECK(whole.report.weight_error == doctest::Approx(relative_error(values, dequantized(whole))));
+  CHECK(whole.codes !=
+        quantized(values, {37, 80}, scheme, {.input_energies = inputs.energies}).codes);
+  for (const std::size_t bytes : {1, 1000, 5000}) {
+    for (const std::size_t threads : {1, 3}) {
+      const Quantized pieces = quantized(
+          values, {37, 80}, scheme, {.inputs = &facts, .piece_bytes = bytes, .threads = threads});
+      CHECK(pieces.codes == whole.codes);
+      CHECK(pieces.scales == whole.scales);
+      CHECK(*pieces.report.output_error == *whole.report.output_error);
     }
   }
 }
