@@ -49,8 +49,7 @@ class Products {
   }
 
   bool can_be_coded(ir::ValueId weight) const {
-    return is_weight_matrix(graph_, weight, false) &&
-           how_.bits_of(graph_.value(weight).name) != 0;
+    return is_weight_matrix(graph_, weight, false) && how_.bits_of(graph_.value(weight).name) != 0;
   }
 
   void note(const ir::Node& node) {
@@ -123,8 +122,7 @@ class Products {
       const ir::ValueId sums = emit("MatMulInteger", {input.codes, weight[0], input.zero_point},
                                     {Dtype::i32, result.shape});
       const ir::ValueId numbers = emit("Cast", {sums}, result, {{"to", {Dtype::f32}}});
-      const ir::ValueId scales =
-          emit("Mul", {input.scale, weight[1]}, {Dtype::f32, {rows}});
+      const ir::ValueId scales = emit("Mul", {input.scale, weight[1]}, {Dtype::f32, {rows}});
       value = emit("Mul", {numbers, scales}, result);
     } else {
       const ir::ValueId left =

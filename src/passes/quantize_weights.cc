@@ -79,8 +79,7 @@ class Quantizer {
     const weights::Weight facts{.name = graph_.value(id).name,
                                 .dtype = type(id).dtype,
                                 .shape = {columns_of(id, !turned), columns_of(id, turned)}};
-    const auto results =
-        tensors(id, turned, weights::quantized_form(facts, scheme), scheme, place);
+    const auto results = tensors(id, turned, weights::quantized_form(facts, scheme), scheme, place);
     known->second = {results[0],     results[1],  results.size() > 2 ? results[2] : ir::ValueId{},
                      facts.shape[1], scheme.bits, scheme.group};
     return known->second;

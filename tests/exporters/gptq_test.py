@@ -169,9 +169,7 @@ def call(*args: Any) -> int:
     return main([str(arg) for arg in args])
 
 
-def test_the_command_line_calibrates_on_a_text(
-    story: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_calibrates_on_a_text(story: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     layers = ("--layers", "model.embed_tokens=int8", "--layers", "*.down_proj=float")
     assert call("export", "onnx", TELLER, out, "--dtype", "int4,fp32", "--calibration", story, *layers) == 0

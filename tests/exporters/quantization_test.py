@@ -103,7 +103,7 @@ def test_layers_may_have_bits_of_their_own(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"layers": {"lm_heed": "int8"}}, r"no module is called lm_heed; there are .*lm_head"),
+        ({"layers": {"lm_heed": "int8"}}, r"called lm_heed; there are lm_head"),
         ({"layers": {"lm_head": "int3"}}, r"choose from int4, q4, int8, q8, float"),
         ({"layers": {"lm_head": "int4"}, "form": "dynamic", "bits": 8}, r"choose from int8, q8, float"),
         ({"layers": {"lm_head": "int8"}, "accuracy_level": 0}, "accuracy_level=4"),

@@ -189,8 +189,8 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
   return options;
 }
 
-/// From (file, offset, columns) by weight: as many numbers of the order, then energies, then rows of
-/// the factor.
+/// From (file, offset, columns) by weight: as many numbers of the order, then energies, then rows
+/// of the factor.
 std::map<std::string, weights::InputFacts> inputs_of_products(const py::dict& given) {
   std::map<std::string, std::shared_ptr<const MappedFile>> open;
   std::map<std::string, weights::InputFacts> found;

@@ -49,15 +49,15 @@ def add(command: argparse.ArgumentParser, positive: Callable[[str], int]) -> Non
     bits.add_argument(
         "--quantization-method",
         choices=METHODS,
-        help="scales by the least error (search, the default), or by the largest weight of a block (range); gptq: weights "
-        "rounded by what the model computes on --calibration, whose presence makes it the default of 4 bits",
+        help="scales by the least error (search, the default), or by the largest weight of a block (range); gptq: "
+        "weights are rounded by what the model computes on --calibration, with which it is the default of 4 bits",
     )
     bits.add_argument(
         "--layers",
         metavar="PATTERN=TYPE",
         action="append",
         default=[],
-        help="single layers otherwise: lm_head=int8, model.layers.0.*=float; may be repeated, the last that fits counts",
+        help="single layers otherwise: lm_head=int8, model.layers.0.*=float; may be repeated, the last one counts",
     )
     bits.add_argument(
         "--int8",
@@ -118,11 +118,12 @@ def read(args: argparse.Namespace) -> None:
     by_suffix = len(names) > 1 or args.client == "transformers.js"
     args.variants = [_variant(args, name, name if name and by_suffix else "fp32") for name in names]
     if args.calibration and not any(map(_is_measured, args.variants)):
-        dtype = "" if args.dtype is None else f"--dtype {args.dtype} "
-        what = f"{dtype}{f'--int8 {args.int8} ' if args.int8 else ''}measures nothing on --calibration {args.calibration}"
+        said = {"--dtype": args.dtype, "--int8": args.int8}
+        flags = "".join(f"{flag} {value} " for flag, value in said.items() if value)
+        what = f"{flags}measures nothing on --calibration {args.calibration}"
         raise problem("E0319", what, "--dtype int4 --quantization-method gptq", "--dtype int8 --int8 static")
     if args.quantization_method == "gptq" and not args.calibration:
-        what = "--quantization-method gptq rounds weights by what the model computes, and there is nothing to compute on"
+        what = "--quantization-method gptq rounds weights by what the model computes on a text, and there is none"
         raise problem("E0319", what, "--calibration FILE", "--quantization-method search")
 
 

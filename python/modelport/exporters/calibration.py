@@ -1,5 +1,5 @@
-"""What is measured on given inputs before weights get few bits: ranges of the inputs of products, for exports that round
-them by fixed ranges, or what these inputs have in common, for those that round weights by it."""
+"""What is measured on given inputs before weights get few bits: ranges of the inputs of products, for exports that
+round them by fixed ranges, or what these inputs have in common, for those that round weights by it."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def settled(programs: Mapping[str, Any], model: Callable[[], torch.nn.Module], *
     the weights of all of them; one that `is_whole` has them under the names of a single program."""
     few = [program for program in programs.values() if program.quantization is not None]
     if few:
-        names = [name for program in few for name in program.captured.lazy_program.weights()]
-        few[0].quantization.refuse_unmatched(names)
+        weights = [row for program in few for row in program.captured.lazy_program.weights().items()]
+        few[0].quantization.refuse_unmatched(name for name, tensor in weights if tensor.dim() > 1)
     rounded = [program for program in few if program.quantization.method == "gptq" and program.facts is None]
     if not rounded:
         return
@@ -87,7 +87,7 @@ def settled(programs: Mapping[str, Any], model: Callable[[], torch.nn.Module], *
 def _run_of(model: Any, sample: Mapping[str, Any]) -> Callable[[], Any]:
     """The model on a sample. What an encoder-decoder writes itself will do for its decoder."""
     given = dict(sample)
-    if getattr(getattr(model, "config", None), "is_encoder_decoder", False) and model.can_generate():
-        if not {"decoder_input_ids", "labels"} & given.keys():
-            return functools.partial(model.generate, **given, max_new_tokens=_STEPS, do_sample=False, num_beams=1)
+    has_decoder = getattr(getattr(model, "config", None), "is_encoder_decoder", False) and model.can_generate()
+    if has_decoder and not {"decoder_input_ids", "labels"} & given.keys():
+        return functools.partial(model.generate, **given, max_new_tokens=_STEPS, do_sample=False, num_beams=1)
     return functools.partial(model, **given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
@@ -70,7 +71,7 @@ class Quantization:
             what = f"layers={{{pattern!r}: {kind!r}}} is no type for single layers"
             raise problem("E0319", what, f"choose from {', '.join(allowed)}")
         if self.form == "blocks" and allowed[kind] == 8 and self.accuracy_level != 4:
-            what = f"{pattern} in 8 bits would be computed without a kernel for it, with accuracy_level={self.accuracy_level}"
+            what = f"onnxruntime has no quick kernel for {pattern} in 8 bits with accuracy_level={self.accuracy_level}"
             raise problem("E0319", what, "accuracy_level=4")
 
     def settings(self, packed: Mapping[str, Any], weights: Iterable[str] = ()) -> dict[str, Any]:
@@ -91,12 +92,13 @@ class Quantization:
         return dataclasses.replace(self, layers=layers, method="search" if self.method == "gptq" else self.method)
 
     def refuse_unmatched(self, weights: Iterable[str]) -> None:
-        """Patterns that fit none of these weights are taken for mistakes."""
+        """Patterns that fit none of these matrices are taken for mistakes."""
         names = list(weights)
         for pattern in self.layers:
             if not any(_fits(name, pattern) for name in names):
-                modules = dict.fromkeys(_module(name) for name in names if name.endswith("weight"))
-                what = f"layers: no module is called {pattern}; there are {listed(modules, 8)}"
+                modules = sorted({_module(name) for name in names})
+                close = difflib.get_close_matches(pattern, modules, n=4, cutoff=0.5) or modules
+                what = f"layers: no module with a matrix of weights is called {pattern}; there are {listed(close, 4)}"
                 tied = "a head that is the embedding as well has the embedding's name"
                 raise problem("E0319", what, "* stands for any letters: model.layers.0.*", tied)
 

@@ -130,9 +130,8 @@ QuantizedTensors::Order order_of(const ir::Node& node) {
 
 /// The matrix with its axes swapped, in memory while it is read.
 weights::Weight turned(const weights::Weight& matrix) {
-  weights::Weight made{.name = matrix.name,
-                       .dtype = matrix.dtype,
-                       .shape = {matrix.shape[1], matrix.shape[0]}};
+  weights::Weight made{
+      .name = matrix.name, .dtype = matrix.dtype, .shape = {matrix.shape[1], matrix.shape[0]}};
   made.read = [matrix] {
     weights::MemorySink sink;
     weights::stream_transposed(matrix, matrix.dtype, sink);

@@ -83,8 +83,7 @@ TEST_CASE("each column is the nearest to what earlier errors made of it") {
   const std::vector<Window> all = windows();
   for (std::size_t row = 0; row < kRows; ++row) {
     std::vector<double> left(kColumns);
-    for (std::size_t i = 0; i < kColumns; ++i)
-      left[i] = weights[row * kColumns + inputs.order[i]];
+    for (std::size_t i = 0; i < kColumns; ++i) left[i] = weights[row * kColumns + inputs.order[i]];
     for (std::size_t i = 0; i < kColumns; ++i) {
       const Window& window = all[row * (all.size() / kRows) + inputs.order[i] / kGroup];
       const double steps = codes[row * kColumns + inputs.order[i]] + window.low;

@@ -85,8 +85,7 @@ class Piece {
     std::span<const std::byte> left = job_.piece(index);
     std::size_t row = index * job_.rows_per_piece;
     // What is known of inputs is much to read, so that rows share it.
-    const std::size_t at_once =
-        job_.inputs != nullptr ? job_.rows_per_piece : rows_.rows_at_once();
+    const std::size_t at_once = job_.inputs != nullptr ? job_.rows_per_piece : rows_.rows_at_once();
     while (!left.empty()) {
       const auto bytes = left.first(std::min(left.size(), at_once * job_.row_bytes()));
       quantize_rows(row, bytes);
