@@ -16,6 +16,8 @@ using ops::fusions::CachedAttention;
 
 constexpr std::string_view kOp = "modelport.group_query_attention";
 constexpr std::string_view kCacheInPlace = "attention on a cache in place";
+constexpr std::string_view kOwnMask = ", in place, with the model's own mask";
+constexpr std::string_view kWithoutPadding = "rows without the padding between their tokens";
 constexpr std::string_view kMask = "attention_mask";
 constexpr std::string_view kTotal = "total_sequence_length";
 constexpr std::string_view kRoom = "cache_length";
@@ -69,7 +71,9 @@ class InPlace {
   InPlace(ir::Graph& graph, const Lengths& lengths, FusionContext& context)
       : graph_(graph), lengths_(lengths), context_(context) {}
 
-  /// Whether every attention on a cache can be done so; else none is.
+  /// Whether every attention on a cache can be done so; else none is. Rows are kept without the
+  /// padding between their tokens where masks hide nothing else; else every column is kept, and
+  /// the masks hide what they hide.
   bool find() {
     bool all = true;
     for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) {
@@ -82,19 +86,24 @@ class InPlace {
         continue;
       }
       sites_.push_back(std::get<CachedAttention>(*found));
-      all = all && sites_.back().padding == lengths_.mask;
     }
     if (all && sites_.empty())
       context_.notes.push_back(
           {std::string(kCacheInPlace), "it is written in a way of its own", ""});
-    return all && !sites_.empty() && keeps_nothing_else();
+    if (!all || sites_.empty()) return false;
+    why_all_columns_ = why_padding_stays();
+    const bool have_masks = std::ranges::all_of(
+        sites_, [](const CachedAttention& site) { return site.mask != ir::ValueId{}; });
+    if (!why_all_columns_.empty() && !have_masks)
+      context_.notes.push_back({std::string(kCacheInPlace), why_all_columns_, ""});
+    return why_all_columns_.empty() || have_masks;
   }
 
   ir::Graph rebuilt() {
     give_room();
     Rebuild rebuild(graph_);
     PositionTables tables(graph_, rebuild, context_.context_length);
-    assume_order(rebuild);
+    if (why_all_columns_.empty()) assume_order(rebuild);
     auto site = sites_.begin();
     for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) {
       if (site != sites_.end() && site->node == ir::NodeId{i}) {
@@ -129,6 +138,11 @@ class InPlace {
   void note() {
     for (const CachedAttention& site : sites_) {
       const std::string& path = graph_.place(graph_.node(site.node).place).module_path;
+      if (!why_all_columns_.empty()) {
+        context_.notes.push_back({std::string(site.form).append(kOwnMask), "", path});
+        context_.notes.push_back({std::string(kWithoutPadding), why_all_columns_, path});
+        continue;
+      }
       // Readers of the file look for the window: it counts tokens, and not the padding between
       // them.
       const std::string_view how = site.window ? ", in place, within a window" : ", in place";
@@ -139,26 +153,26 @@ class InPlace {
   }
 
  private:
-  /// A state of another kind would see padding behind the tokens of a row.
-  bool keeps_nothing_else() {
+  /// Empty where rows can be kept without it. A state of another kind would see padding behind the
+  /// tokens of a row.
+  std::string why_padding_stays() const {
     std::set<ir::ValueId> caches;
-    for (const CachedAttention& site : sites_) caches.insert({site.past_key, site.past_value});
+    for (const CachedAttention& site : sites_) {
+      if (!site.why_own_mask.empty()) return site.why_own_mask;
+      if (site.padding != lengths_.mask) return "layers have masks of their own";
+      caches.insert({site.past_key, site.past_value});
+    }
     const auto other = [&](ir::ValueId id) {
       return graph_.value(id).name.starts_with("past") && !caches.contains(id);
     };
-    if (!graph_.assumptions.empty()) {
-      context_.notes.push_back({std::string(kCacheInPlace),
-                                "the model branches on its data, which padding is part of", ""});
-      return false;
-    }
-    if (std::ranges::none_of(graph_.inputs, other)) return true;
-    context_.notes.push_back(
-        {std::string(kCacheInPlace), "there is a state beside keys and values", ""});
-    return false;
+    if (!graph_.assumptions.empty())
+      return "the model branches on its data, which padding is part of";
+    return std::ranges::any_of(graph_.inputs, other) ? "there is a state beside keys and values"
+                                                     : "";
   }
 
   bool turns_inside(const CachedAttention& site) const {
-    return site.rotary && context_.context_length > 0 &&
+    return why_all_columns_.empty() && site.rotary && context_.context_length > 0 &&
            context_.context_length <= kMostPositions &&
            PositionTables::can_make(graph_, *site.rotary);
   }
@@ -207,14 +221,19 @@ class InPlace {
                                    {"value", value(site.value)},
                                    {"past_key", value(site.past_key)},
                                    {"past_value", value(site.past_value)},
-                                   {"attention_mask", value(site.padding)}};
+                                   {"attention_mask", value(lengths_.mask)}};
     if (turns) {
       args.push_back({"cos", {tables.cos(*site.rotary)}});
       args.push_back({"sin", {tables.sin(*site.rotary)}});
     }
     if (site.sinks != ir::ValueId{}) args.push_back({"sinks", value(site.sinks)});
+    if (!why_all_columns_.empty()) {
+      args.push_back({"mask", value(site.mask)});
+      if (!site.why_own_mask.empty()) args.push_back({"looks_ahead", {true}});
+    }
     if (site.scale) args.push_back({"scale", {*site.scale}});
-    if (site.window) args.push_back({"window", {shape::Int(*site.window)}});
+    if (site.window && why_all_columns_.empty())
+      args.push_back({"window", {shape::Int(*site.window)}});
     if (site.cap) args.push_back({"cap", {*site.cap}});
     if (turns && site.rotary->interleaved) args.push_back({"interleaved", {true}});
     const ir::Node& node = graph_.node(site.node);
@@ -259,6 +278,7 @@ class InPlace {
   const Lengths& lengths_;
   FusionContext& context_;
   std::vector<CachedAttention> sites_;
+  std::string why_all_columns_;
 };
 
 }  // namespace

@@ -106,16 +106,85 @@ TEST_CASE("a window is read off the mask, whichever way it is compared") {
   CHECK(has(fused(decoder(window)).text, "window=8"));
 }
 
-TEST_CASE("what a mask hides beside its window and padding keeps the attention as it is") {
-  const std::string other =
-      "  %40 = aten.mul.Tensor(self=%31, other=2) : i64[p + s]\n"
-      "  %41 = aten.le.Tensor(self=%40, other=%30) : bool[s, p + s]\n"
-      "  %33 = aten.__and__.Tensor(self=%32, other=%41) : bool[s, p + s]\n";
-  const std::string text = decoder(other);
+constexpr std::string_view kOther =
+    "  %40 = aten.mul.Tensor(self=%31, other=2) : i64[p + s]\n"
+    "  %41 = aten.le.Tensor(self=%40, other=%30) : bool[s, p + s]\n"
+    "  %33 = aten.__and__.Tensor(self=%32, other=%41) : bool[s, p + s]\n";
+
+TEST_CASE("a mask that hides more than its window and padding is the kernel's own mask") {
+  const Fused result = fused(decoder(kOther));
+  CHECK(has(result.text, "attention_mask=%attention_mask, mask=%"));
+  CHECK(has(result.text, "looks_ahead=true"));
+  CHECK(has(result.text, "%past.0.key: f32[b, 2, cache_length, 16]"));
+  // Padding stays where it is, and positions are those of the caller.
+  CHECK_FALSE(has(result.text, "tokens_come_first"));
+  CHECK(has(result.text, "position_ids"));
+  REQUIRE(result.notes.size() == 2);
+  CHECK(result.notes[0].fusion == "attention on a cache, in place, with the model's own mask");
+  CHECK_FALSE(result.notes[1].objection.empty());
+}
+
+TEST_CASE("beside a state of another kind padding stays, and nothing looks ahead") {
+  std::string text = decoder(kCausal);
+  const std::string caches = "%past.0.value: f32[b, 2, p, 16])";
+  text.replace(text.find(caches), caches.size(),
+               "%past.0.value: f32[b, 2, p, 16], %past_conv.0: f32[b, 4])");
+  const std::string end = "  return y = %34";
+  text.replace(text.find(end), end.size(),
+               "  %35 = aten.sin(self=%past_conv.0) : f32[b, 4]\n  return conv = %35, y = %34");
+  const Fused result = fused(text);
+  CHECK(has(result.text, "attention_mask=%attention_mask, mask=%"));
+  CHECK_FALSE(has(result.text, "looks_ahead"));
+  CHECK_FALSE(has(result.text, "tokens_come_first"));
+  CHECK(result.notes[1].objection == "there is a state beside keys and values");
+}
+
+TEST_CASE("a mask without a row for each query keeps the attention as it is") {
+  std::string text = decoder(kOther);
+  const std::string mask = "attn_mask=%m";
+  text.replace(text.find(mask), mask.size(), "attn_mask=%41");
   const Fused result = fused(text);
   CHECK(result.text == ir::print(ir::parse_graph(text)));
   REQUIRE(result.notes.size() == 1);
   CHECK_FALSE(result.notes[0].objection.empty());
+}
+
+TEST_CASE("scores that are divided, or neither divided nor multiplied, are scaled by the kernel") {
+  const auto written_out = [](std::string_view scores) {
+    std::string text = decoder(kCausal);
+    const std::size_t begin = text.find("  %34 = "), end = text.find("  return");
+    constexpr std::string_view kText =
+        "  %48 = aten.unsqueeze(self=%23, dim=2) : f32[b, 2, 1, p + s, 16]\n"
+        "  %49 = aten.expand(self=%48, size=[b, 2, 2, p + s, 16]) : f32[b, 2, 2, p + s, 16]\n"
+        "  %50 = aten.reshape(self=%49, shape=[b, 4, p + s, 16]) : f32[b, 4, p + s, 16]\n"
+        "  %52 = aten.transpose.int(self=%50, dim0=-1, dim1=-2) : f32[b, 4, 16, p + s]\n"
+        "  %53 = aten.matmul(self=%15, other=%52) : f32[b, 4, s, p + s]\n"
+        "  %54 = aten.where.ScalarOther(condition=%m, self=@none, other=-1e38) : f32[b, 1, s, p + "
+        "s]\n"
+        "{}"
+        "  %57 = aten.softmax.int(self=%56, dim=-1) : f32[b, 4, s, p + s]\n"
+        "  %58 = aten.unsqueeze(self=%24, dim=2) : f32[b, 2, 1, p + s, 16]\n"
+        "  %59 = aten.expand(self=%58, size=[b, 2, 2, p + s, 16]) : f32[b, 2, 2, p + s, 16]\n"
+        "  %51 = aten.reshape(self=%59, shape=[b, 4, p + s, 16]) : f32[b, 4, p + s, 16]\n"
+        "  %34 = aten.matmul(self=%57, other=%51) : f32[b, 4, s, 16]\n";
+    text.replace(begin, end - begin, fmt::format(kText, scores));
+    return text.replace(text.find("@inv: f32[8]"), 12, "@inv: f32[8], @none: f32[]");
+  };
+  constexpr std::string_view kType = ": f32[b, 4, s, p + s]\n";
+  const std::string divided = fmt::format(
+      "  %55 = aten.div.Tensor(self=%53, other=4.0) {0}  %56 = aten.add.Tensor(self=%55, "
+      "other=%54) "
+      "{0}",
+      kType);
+  const std::string masked_first = fmt::format(
+      "  %55 = aten.add.Tensor(self=%53, other=%54) {0}  %56 = aten.div.Tensor(self=%55, "
+      "other=4.0) "
+      "{0}",
+      kType);
+  const std::string plain = fmt::format("  %56 = aten.add.Tensor(self=%53, other=%54) {}", kType);
+  CHECK(has(fused(written_out(divided)).text, "scale=0.25"));
+  CHECK(has(fused(written_out(masked_first)).text, "scale=0.25"));
+  CHECK(has(fused(written_out(plain)).text, "scale=1.0"));
 }
 
 TEST_CASE("a rotation with another sign is none") {

@@ -23,8 +23,8 @@ from .sample import is_in_sample
 
 TOKENS = {1: 12, 2: 32}  # by the size of the batch; windows of the tiny models are shorter
 _BATCHED = ("input_ids", "input_features", "input_values", "pixel_values")
-# Classes whose cache onnxruntime's own operators keep in place; only ever longer. The others keep states of another
-# kind, have an encoder, or attend in a way of their own; `inspect` says which.
+# Classes whose cache onnxruntime's own operators keep in place; only ever longer. The others have an encoder, read the
+# prompt by a graph of its own, or attend in a way of their own; `inspect` says which.
 IN_PLACE = (
     "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
     "MistralForCausalLM", "GemmaForCausalLM", "Gemma2ForCausalLM",
@@ -46,7 +46,12 @@ IN_PLACE = (
     "FlexOlmoForCausalLM", "LlavaForConditionalGeneration", "VipLlavaForConditionalGeneration",
     "Idefics3ForConditionalGeneration", "SmolVLMForConditionalGeneration", "InternVLForConditionalGeneration",
     "Blip2ForConditionalGeneration", "Qwen2VLForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration",
-    "Qwen3VLForConditionalGeneration",
+    "Qwen3VLForConditionalGeneration", "GPTJForCausalLM", "CodeGenForCausalLM",
+    # With the model's own mask: states beside keys and values, blocks of text or pictures, branches on data.
+    "Lfm2ForCausalLM", "Lfm2MoeForCausalLM", "BambaForCausalLM",
+    "FalconH1ForCausalLM", "GraniteMoeHybridForCausalLM", "Qwen3NextForCausalLM",
+    "Llama4ForCausalLM", "DbrxForCausalLM", "PaliGemmaForConditionalGeneration",
+    "Gemma3ForConditionalGeneration",
 )  # fmt: skip
 # One class for each way in which what generates is made.
 KINDS = {

@@ -28,12 +28,16 @@ _AHEAD = 128  # tokens whose memory is taken at once
 
 
 class InPlaceCache(SessionCache):
-    """A row's tokens lie one after the other from the front, without the padding that the caller has between them."""
+    """A row's tokens lie one after the other from the front: without the padding that the caller has between them, or
+    with it, as the file has it. States beside keys and values are replaced by each call."""
 
     def __init__(self, kept: Sequence[Kept], memory: Memory, room: int = 0):
         """`room` is how many tokens there will be, as far as that is known."""
         super().__init__(kept, memory)
         self.room = room
+        self._growing = [row for row in kept if has_room(row)]
+        self._others = [row for row in kept if not has_room(row)]
+        self.states: list[torch.Tensor] = []
         self.buffers: list[torch.Tensor] = []  # another list whenever one of them is another
         self._bound: tuple[list[torch.Tensor], list[Any]] = ([], [])  # buffers, and how the runtime sees them
         self._lengths = torch.zeros(0, dtype=torch.int64)  # of rows, and how many tokens each has got since
@@ -53,10 +57,12 @@ class InPlaceCache(SessionCache):
         if not self.buffers or (not self.seen and self.batch_size != batch):
             self.lengths = torch.zeros(batch, dtype=torch.int64)
             room = self.room if self.room >= needed else needed + _FIRST_ROOM
-            self.buffers = [untouched_zeros(self._shape(row, batch, room), row.past.dtype) for row in self.kept]
+            self.buffers = [untouched_zeros(self._shape(row, batch, room), row.past.dtype) for row in self._growing]
         elif needed > self.buffers[0].shape[2]:
             room = max(needed, 2 * self.buffers[0].shape[2])
             self.buffers = [self._grown(buffer, room) for buffer in self.buffers]
+        if not self.seen:
+            self.states = [row.empty(batch) for row in self._others]
         self._take_memory(needed)
         self.values = self.buffers
 
@@ -95,15 +101,18 @@ class InPlaceCache(SessionCache):
 
     def tensors(self) -> list[torch.Tensor]:
         longest = int(self.lengths.max()) if self.buffers else 0
-        return [buffer[:, :, :longest] for buffer in self.buffers]
+        found, states = iter([buffer[:, :, :longest] for buffer in self.buffers]), iter(self.states)
+        return [next(found if has_room(row) else states) for row in self.kept] if self.buffers else []
 
     def take(self, tensors: Sequence[torch.Tensor], tokens: int) -> None:
         self.buffers, self.values = [], None
         self.seen = 0
-        self.prepare(tensors[0].shape[0], tokens)
-        for buffer, tensor in zip(self.buffers, tensors, strict=True):
+        growing = [tensor for tensor, row in zip(tensors, self.kept, strict=True) if has_room(row)]
+        self.prepare(growing[0].shape[0], tokens)
+        for buffer, tensor in zip(self.buffers, growing, strict=True):
             buffer[:, :, :tokens] = tensor
-        self.add(torch.full((tensors[0].shape[0],), tokens), tokens)
+        self.states = [tensor for tensor, row in zip(tensors, self.kept, strict=True) if not has_room(row)]
+        self.add(torch.full((growing[0].shape[0],), tokens), tokens)
 
     @property
     def batch_size(self) -> int:
@@ -124,6 +133,8 @@ class InPlaceCache(SessionCache):
 
     def crop(self, tokens_to_remove: int) -> None:
         """Nothing is moved: what lies behind a row's end is written over."""
+        if self.states:
+            super().crop(tokens_to_remove)  # says that it cannot be
         removed = min(abs(tokens_to_remove), self.seen)
         self.lengths = (self.lengths - removed).clamp(min=0)
         self.seen -= removed
@@ -135,18 +146,25 @@ class InPlaceCache(SessionCache):
         for buffer in self.buffers:  # only tokens are moved, not the room behind them
             buffer[:, :, :longest] = buffer[:, :, :longest].index_select(0, beam_idx)
         self.lengths = self.lengths[beam_idx]
+        self._change_states(lambda state, axis: state.index_select(axis, beam_idx))
 
     def _change_rows(self, change: Callable[[torch.Tensor, int], torch.Tensor]) -> None:
         if self.buffers:
             self.buffers = [change(buffer, 0) for buffer in self.buffers]
             self.lengths = change(self.lengths, 0)
             self.values = self.buffers
+            self._change_states(change)
+
+    def _change_states(self, change: Callable[[torch.Tensor, int], torch.Tensor]) -> None:
+        pairs = zip(self.states, self._others, strict=True)
+        self.states = [s if row.batch_axis is None else change(s, row.batch_axis) for s, row in pairs]
 
     def __deepcopy__(self, _memo: Any) -> InPlaceCache:
         copied = InPlaceCache(self.kept, self.memory, self.room)
         copied.buffers = [buffer.clone() for buffer in self.buffers]
         copied.values = copied.buffers or None
         copied.lengths, copied.seen = self.lengths, self.seen
+        copied.states = [state.clone() for state in self.states]
         return copied
 
 
@@ -161,19 +179,26 @@ def _layers(kept: Sequence[Kept], tensors: Sequence[torch.Tensor]) -> list[Any]:
     return [found[index] for index in sorted(found)]
 
 
+def has_room(row: Kept) -> bool:
+    return ROOM in row.past.shape
+
+
 def writes_in_place(step: Runner) -> bool:
     return any(ROOM in slot.shape for slot in step.inputs.values())
 
 
 class InPlaceDecoder(Decoder):
     """Such a file counts the tokens of a row and takes padding behind them only: rows are packed before a call, and
-    what comes out is put back where the caller has it."""
+    what comes out is put back where the caller has it. Unless its masks are the model's own: then padding is kept."""
 
     def __init__(self, step: Runner):
         super().__init__(step)
         self._file = cast("OnnxFile", step)  # other runtimes have no such files
-        self._pairs = [(row.past.name, row.present) for row in self._own]
-        self._window = "within a window" in (Artifact(step.path).note("fusions") or "")
+        self._pairs = [(row.past.name, row.present) for row in self._own if has_room(row)]
+        self._states = [row for row in self._own if not has_room(row)]
+        fusions = Artifact(step.path).note("fusions") or ""
+        self._window = "within a window" in fusions
+        self._keeps_padding = "with the model's own mask" in fusions
 
     def new_cache(self, room: int = 0) -> Cache:
         return InPlaceCache(self._own, self.memory, room)
@@ -195,6 +220,8 @@ class InPlaceDecoder(Decoder):
                 "export it with --operators standard",
             )
         own.prepare(call.batch, call.tokens)
+        if self._keeps_padding:
+            return self._as_it_is(inputs, call, own)
         fresh = inputs[_MASK][:, -call.tokens :] != 0
         counts = fresh.sum(1)
         if bool(fresh.all()) and (call.tokens == 1 or call.batch == 1 or not call.past):
@@ -208,8 +235,8 @@ class InPlaceDecoder(Decoder):
 
     @property
     def keeps_state(self) -> bool:
-        """Besides the cache."""
-        return self._file.keeps_state
+        """Besides keys and values."""
+        return self._file.keeps_state or bool(self._states)
 
     @functools.cached_property
     def free_inputs(self) -> set[str]:
@@ -221,7 +248,7 @@ class InPlaceDecoder(Decoder):
     ) -> tuple[dict[str, torch.Tensor], Any]:
         """The outputs, and what is bound now, for `run_again`."""
         feeds = {name: self.memory.to_value(tensor) for name, tensor in inputs.items()}
-        names = self._step.outputs
+        names = [*self._step.outputs, *(row.present for row in self._states)]
         bound = self._file.bound_to(values, self._pairs, names, feeds)
         results = self._file.run_bound(bound, feeds, len(names))
         return {name: self.memory.to_tensor(value) for name, value in zip(names, results, strict=True)}, bound
@@ -232,6 +259,29 @@ class InPlaceDecoder(Decoder):
 
     def _called(self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]) -> dict[str, torch.Tensor]:
         return self.run_bound(inputs, values)[0]
+
+    def _as_it_is(self, inputs: Mapping[str, torch.Tensor], call: Call, cache: InPlaceCache) -> dict[str, torch.Tensor]:
+        """Every column as the caller has it. The kernel takes one row at a time where several tokens come after others."""
+        given = dict(inputs) | dict(zip((row.past.name for row in self._states), cache.states, strict=True))
+        if call.past and call.tokens > 1 and call.batch > 1:
+            rows = [self._called(*self._row_of(i, given, call, cache)) for i in range(call.batch)]
+            axes = {row.present: row.batch_axis or 0 for row in self._states}
+            results = {name: torch.cat([row[name] for row in rows], axes.get(name, 0)) for name in rows[0]}
+        else:
+            results = self._called(given, cache.bound())
+        # Of the runtime's memory a tensor keeps its own part alive; the next call gives others.
+        cache.states = [results.pop(row.present) for row in self._states]
+        cache.add(torch.full((call.batch,), call.tokens), call.tokens)
+        return results
+
+    def _row_of(
+        self, i: int, given: Mapping[str, torch.Tensor], call: Call, cache: InPlaceCache
+    ) -> tuple[dict[str, torch.Tensor], list[Any]]:
+        axes = {row.past.name: row.batch_axis for row in self._states}
+        axes |= {name: 1 for name, tensor in given.items() if _is_of_kinds(tensor, (call.batch, call.tokens))}
+        there = {name: axes.get(name, 0) for name in given}
+        row = {n: t if there[n] is None or not t.dim() else t.narrow(there[n], i, 1) for n, t in given.items()}
+        return row, [self.memory.to_value(buffer[i : i + 1]) for buffer in cache.buffers]
 
     def _packed(
         self, inputs: Mapping[str, torch.Tensor], fresh: torch.Tensor, cache: InPlaceCache
@@ -273,8 +323,11 @@ def _tokens_first(tensor: torch.Tensor, shape: Sequence[int]) -> torch.Tensor | 
     """With rows and tokens as its first axes; nothing where it has none. Positions of several kinds have them last."""
     if tensor.dim() >= 2 and tensor.shape[:2] == tuple(shape):
         return tensor
-    kinds = tensor.dim() == 3 and not tensor.is_floating_point() and tensor.shape[1:] == tuple(shape)
-    return tensor.permute(1, 2, 0) if kinds else None
+    return tensor.permute(1, 2, 0) if _is_of_kinds(tensor, shape) else None
+
+
+def _is_of_kinds(tensor: torch.Tensor, shape: Sequence[int]) -> bool:
+    return tensor.dim() == 3 and not tensor.is_floating_point() and tensor.shape[1:] == tuple(shape)
 
 
 def _as_before(changed: torch.Tensor, before: torch.Tensor, found: torch.Tensor) -> torch.Tensor:

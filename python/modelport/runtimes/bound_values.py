@@ -22,6 +22,7 @@ class BoundValues:
     ):
         self._session, self._binding = session, session.io_binding()
         self._kept, self._wanted = kept, list(wanted)
+        self._places = {name: place for place, name in enumerate(dict.fromkeys(wanted))}  # one may be wanted twice
         self._shapes = {past: shape_of(value) for (past, _), value in zip(names, kept, strict=True)}
         self._limits = None if limits is None else limits.without_repeated(self._shapes)
         self._fed: set[str] = set()
@@ -66,7 +67,7 @@ class BoundValues:
         from onnxruntime import OrtValue
 
         found = self._binding.get_outputs_as_ortvaluevector()
-        self._results = [OrtValue(found[i]) for i in range(len(self._wanted))]
+        self._results = [OrtValue(found[self._places[name]]) for name in self._wanted]
         self._views = {}
         return self._results
 
@@ -77,5 +78,5 @@ class BoundValues:
         return b"\0" not in self._views[place].raw
 
     def _bind_wanted(self) -> None:
-        for name in self._wanted:
+        for name in self._places:
             self._binding.bind_output(name, "cpu")

@@ -14,10 +14,22 @@ std::string maybe_repeated(std::string_view what) {
   return "{" + repeated_heads(what) + " | " + std::string(what) + "}";
 }
 
+std::string products() {
+  const std::string keys = maybe_repeated("keys");
+  std::string turned;
+  for (const std::string_view axes : {"dim0=2, dim1=3", "dim0=-1, dim1=-2", "dim0=-2, dim1=-1"})
+    turned +=
+        fmt::format("{}aten.transpose.int({}, self={})", turned.empty() ? "{" : " | ", axes, keys);
+  return "products@aten.matmul(self=query, other=" + turned + "})";
+}
+
+std::string divided(const std::string& scores) {
+  return "aten.div.Tensor(other=divisor, self=" + scores + ")";
+}
+
 std::string scaled_scores() {
-  return "aten.mul.Tensor(other=scale, self=aten.matmul(self=query, other=aten.transpose.int(dim0=2"
-         ", dim1=3, self=" +
-         maybe_repeated("keys") + ")))";
+  return "{aten.mul.Tensor(other=scale, self=" + products() + ") | " + divided(products()) + " | " +
+         products() + "}";
 }
 
 std::string softmax_of(const std::string& scores) {
@@ -76,13 +88,7 @@ class Finder {
     }
     site.query = found_.value("query");
     if (std::string why = widths(site); !why.empty()) return why;
-    if (!found_.has("mask") || !found_.is_value("mask")) return "there is no mask";
-    const auto mask = read_causal_mask(graph_, known_, found_.value("mask"));
-    if (const auto* why = std::get_if<std::string>(&mask)) return *why;
-    site.padding = std::get<CausalMask>(mask).padding;
-    site.window = std::get<CausalMask>(mask).window;
-    if (graph_.value(site.padding).origin != ir::Origin::input)
-      return "the mask of padding is no input";
+    if (std::string why = masking(site); !why.empty()) return why;
     if (std::string why = numbers(site); !why.empty()) return why;
     rotation(site);
     return {};
@@ -109,10 +115,41 @@ class Finder {
     return {};
   }
 
+  std::string masking(CachedAttention& site) const {
+    if (!found_.has("mask") || !found_.is_value("mask")) return "there is no mask";
+    if (is_in_full(site)) site.mask = found_.value("mask");
+    const auto read = read_causal_mask(graph_, known_, found_.value("mask"));
+    if (const auto* why = std::get_if<std::string>(&read)) {
+      site.why_own_mask = *why;
+    } else if (graph_.value(std::get<CausalMask>(read).padding).origin != ir::Origin::input) {
+      site.why_own_mask = "the mask of padding is no input";
+    } else {
+      site.padding = std::get<CausalMask>(read).padding;
+      site.window = std::get<CausalMask>(read).window;
+      return {};
+    }
+    return site.mask == ir::ValueId{} ? site.why_own_mask : "";
+  }
+
+  /// Whether the mask has a row for each query and a column for each key.
+  bool is_in_full(const CachedAttention& site) const {
+    const auto &mask = type(found_.value("mask")).shape, &query = type(site.query).shape;
+    const shape::Int one(1);
+    return mask.size() == 4 && (mask[0] == one || mask[0] == query[0]) &&
+           (mask[1] == one || mask[1] == query[1]) && mask[2] == query[2] &&
+           mask[3] == type(site.keys).shape[2];
+  }
+
   std::string numbers(CachedAttention& site) const {
     if (found_.has("scale") && !found_.arg("scale").is_none()) {
       site.scale = found_.number("scale");
       if (!site.scale) return "the scale of its scores is no plain number";
+    } else if (found_.has("divisor")) {
+      const auto divisor = found_.number("divisor");
+      if (!divisor || *divisor == 0) return "the scale of its scores is no plain number";
+      site.scale = 1 / *divisor;
+    } else if (found_.has("products")) {
+      site.scale = 1;
     }
     if (found_.has("cap")) {
       site.cap = found_.number("cap");
@@ -162,6 +199,8 @@ std::span<const AttentionForm> attention_forms() {
                   ", attn_mask=mask, scale=scale, enable_gqa=_)"},
       {.name = "attention on a cache, written out",
        .pattern = weighted_sum(softmax_of(masked(scaled_scores())))},
+      {.name = "attention on a cache, scaled with its mask",
+       .pattern = weighted_sum(softmax_of(divided(masked(products()))))},
       {.name = "attention on a cache, with capped scores",
        .pattern = weighted_sum(softmax_of(masked(capped(scaled_scores()))))},
       {.name = "attention on a cache, with sinks",

@@ -15,9 +15,10 @@ namespace modelport::ops::fusions {
 
 struct AttentionForm {
   std::string_view name;
-  /// With the names `query`, `keys`, `values`, `mask` and `scale`; heads may be repeated. `cap`
-  /// where scores go through cap * tanh(scores / cap), `sinks` where each head has a score that no
-  /// key belongs to.
+  /// With the names `query`, `keys`, `values` and `mask`; heads may be repeated. `scale` or its
+  /// inverse, `divisor`, where there is one, and `products` where without one it is 1. `cap` where
+  /// scores go through cap * tanh(scores / cap), `sinks` where each head has a score that no key
+  /// belongs to.
   std::string pattern;
 };
 std::span<const AttentionForm> attention_forms();
@@ -29,7 +30,10 @@ struct CachedAttention {
   ir::ValueId query = {}, key = {}, value = {};  // [batch, heads, tokens, width]: of new tokens
   ir::ValueId past_key = {}, past_value = {};    // inputs
   ir::ValueId keys = {}, values = {};            // the cache with the new ones appended
-  ir::ValueId padding = {};                      // the mask of the inputs: [batch, all tokens]
+  /// [batch or 1, heads or 1, tokens, all tokens]; nothing where it is smaller than that.
+  ir::ValueId mask = {};
+  ir::ValueId padding = {};       // what alone hides keys before a query's own: [batch, all tokens]
+  std::string why_own_mask = {};  // why there is no such `padding`, and the mask has to do it
   std::optional<std::int64_t> window = {};
   std::optional<double> scale = {};
   std::optional<double> cap = {};

@@ -316,18 +316,22 @@ constexpr std::array kAttentionOps{
               "a], f32[1, 2, 4, 6]; f32[a, 2, 1, 4], f32[a, 2, 1, 4], f32[a, 2, 1, 6], "
               "f32[a, 2, 1], f32[a, 2, 1], f32[a, 2, 4, 6]; f32[1, 2, a, 4], f32[1, 2, a, 4], "
               "f32[1, 2, a, 6], f32[1, 2, a, 4], f32[1, 2, a], f32[1, 2, 4, 6]"},
-    // onnxruntime's own, with keys and values in the form of torch's attention. The mask has a one
-    // for each token so far, the new ones included; cos and sin are [positions, pairs].
-    OpDef{.name = "modelport.group_query_attention",
-          .schema = "(Tensor query, Tensor key, Tensor value, Tensor past_key, Tensor past_value, "
-                    "Tensor attention_mask, Tensor? cos=None, Tensor? sin=None, Tensor? "
-                    "sinks=None, *, float? scale=None, int? window=None, float? cap=None, bool "
-                    "interleaved=False) -> (Tensor, Tensor, Tensor)",
-          .infer = group_query_attention,
-          .onnx = custom(onnx::group_query_attention),
-          .executorch = refuse("it is for onnxruntime"),
-          .samples = "f32[a, 4, b, 16], f32[a, 2, b, 16], f32[a, 2, b, 16], f32[a, 2, c, 16], "
-                     "f32[a, 2, c, 16], i64[a, d]"},
+    // onnxruntime's own, with keys and values in the form of torch's attention. `attention_mask`
+    // has a one for each token so far, the new ones included; cos and sin are [positions, pairs].
+    // With `mask` all columns of the cache are kept, padding too, and it hides what is to be
+    // hidden; `looks_ahead` where that may be less than what comes after a query.
+    OpDef{
+        .name = "modelport.group_query_attention",
+        .schema =
+            "(Tensor query, Tensor key, Tensor value, Tensor past_key, Tensor past_value, "
+            "Tensor attention_mask, Tensor? cos=None, Tensor? sin=None, Tensor? "
+            "sinks=None, Tensor? mask=None, *, float? scale=None, int? window=None, float? "
+            "cap=None, bool interleaved=False, bool looks_ahead=False) -> (Tensor, Tensor, Tensor)",
+        .infer = group_query_attention,
+        .onnx = custom(onnx::group_query_attention),
+        .executorch = refuse("it is for onnxruntime"),
+        .samples = "f32[a, 4, b, 16], f32[a, 2, b, 16], f32[a, 2, b, 16], f32[a, 2, c, 16], "
+                   "f32[a, 2, c, 16], i64[a, d]"},
     // What modelport.gated_delta_rule computes, by onnxruntime's own operator.
     OpDef{.name = "modelport.linear_attention",
           .schema = "(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor "
