@@ -64,6 +64,7 @@ KINDS = {
     "Llama4ForCausalLM": "complex numbers, and layers that look back a part of the text",
     "DeepseekV3ForCausalLM": "keys and values made of what is cached, and experts",
     "JetMoeForCausalLM": "keys repeated for their heads",
+    "DbrxForCausalLM": "one condition on data in several layers",
     "JambaForCausalLM": "keys and states in one cache",
     "RwkvForCausalLM": "a state that is no cache of transformers'",
     "LEDForConditionalGeneration": "masks of its own beside an encoder",

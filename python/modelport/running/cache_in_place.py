@@ -261,7 +261,7 @@ class InPlaceDecoder(Decoder):
         return self.run_bound(inputs, values)[0]
 
     def _as_it_is(self, inputs: Mapping[str, torch.Tensor], call: Call, cache: InPlaceCache) -> dict[str, torch.Tensor]:
-        """Every column as the caller has it. The kernel takes one row at a time where several tokens come after others."""
+        """Every column as the caller has it. Of several tokens after others the kernel takes one row at a time."""
         given = dict(inputs) | dict(zip((row.past.name for row in self._states), cache.states, strict=True))
         if call.past and call.tokens > 1 and call.batch > 1:
             rows = [self._called(*self._row_of(i, given, call, cache)) for i in range(call.batch)]
