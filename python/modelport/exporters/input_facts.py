@@ -100,7 +100,8 @@ class _Watching(TorchDispatchMode):
         place = _PRODUCTS.get(func)
         if place is not None:
             given, weight, turned = place
-            self.product(args[given], _Weight.of(args[weight], turned=turned))
+            if args[weight].dim() == 2:
+                self.product(args[given], _Weight.of(args[weight], turned=turned))
         return func(*args, **(kwargs or {}))
 
     def product(self, given: torch.Tensor, weight: _Weight) -> None: ...
