@@ -50,7 +50,7 @@ def test_it_generates_the_tokens_of_eager_pytorch(name: str, tmp_path: Path) -> 
         assert until_end(got, model) == generated(model, input_ids=ids)[0]
 
 
-@pytest.mark.parametrize("name", ["gpt_neox", "bloom", "opt"])
+@pytest.mark.parametrize("name", ["gpt_neox", "bloom", "opt", "gptj", "codegen", "dbrx"])
 def test_a_model_type_that_it_does_not_know_runs_as_a_decoder(name: str, tmp_path: Path) -> None:
     model = built(row_of(name))
     export(model, tmp_path)

@@ -39,9 +39,10 @@ def logits_of_steps(program: Any, ids: torch.Tensor, lengths: list[int]) -> torc
     """The text read in pieces, each with the state that the one before left."""
     rows, seen, found = ids.shape[0], 0, []
     state = {
-        name: torch.zeros([0 if size == "past_sequence_length" else size for size in sizes])
+        name: torch.zeros([0 if isinstance(size, str) else size for size in sizes])
         for name, sizes in states_of(program, rows).items()
     }
+    in_place = "GroupQueryAttention" in operators_of(program)
     for length in lengths:
         piece = {
             "input_ids": ids[:, seen : seen + length],
@@ -49,7 +50,11 @@ def logits_of_steps(program: Any, ids: torch.Tensor, lengths: list[int]) -> torc
             "position_ids": torch.arange(seen, seen + length).expand(rows, length),
         }
         given = {name: value for name, value in (piece | state).items() if name in program.input_names}
-        named = dict(zip(program.output_names, program(**given), strict=True))
+        # On a cache in place the kernel reads several tokens after others for one row at a time.
+        calls = rows if in_place and seen and length > 1 else 1
+        parts = [[value.chunk(calls)[i] for value in given.values()] for i in range(calls)]
+        results = [program(**dict(zip(given, part, strict=True))) for part in parts]
+        named = dict(zip(program.output_names, map(torch.cat, zip(*results, strict=True)), strict=True))
         found.append(named["logits"])
         state = {name: named[name.replace("past_key_values", "present").replace("past_", "present_")] for name in state}
         seen += length

@@ -10,6 +10,7 @@ from ..base.errors import problem
 
 _ROWS = 8  # of a call
 _TOKENS, _MOST_ROWS = 256, 64  # of a text that a model goes on with, cut into rows without padding
+_WAY = "a text file, a line a row, beside a checkpoint with its tokenizer"
 
 
 def read_texts(name: str, folder: Path, config: Any, reads: str) -> list[dict[str, Any]]:
@@ -20,7 +21,7 @@ def read_texts(name: str, folder: Path, config: Any, reads: str) -> list[dict[st
     if path.suffix != ".txt":
         found = read_inputs(path)
         rows = {len(value) for value in found.values() if getattr(value, "shape", ())}
-        return _some_rows_each(found, rows.pop()) if len(rows) == 1 else [found]
+        return _some_rows_each(found) if len(rows) == 1 else [found]
     if reads != "input_ids":
         what = f"{path} is text, and the model reads {reads}"
         raise problem("E0318", what, f"inputs by name: a .npz or .safetensors file with {reads}")
@@ -38,10 +39,11 @@ def _rows_of_text(path: Path, folder: Path, config: Any) -> Any:
     return rows[:: -(-len(rows) // _MOST_ROWS)]  # of a long text rows from all over it
 
 
-def _some_rows_each(found: Mapping[str, Any], rows: int | None = None) -> list[dict[str, Any]]:
-    count = len(next(iter(found.values()))) if rows is None else rows
+def _some_rows_each(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What has no rows is given with all of them."""
     whole = {key: value for key, value in found.items() if not getattr(value, "shape", ())}
     cut = {key: value for key, value in found.items() if key not in whole}
+    count = len(next(iter(cut.values())))
     return [whole | {key: value[i : i + _ROWS] for key, value in cut.items()} for i in range(0, count, _ROWS)]
 
 
@@ -55,9 +57,6 @@ def read_samples(name: str, folder: Path, example: Mapping[str, Any]) -> list[di
         what = f"{path} has no {', '.join(lost)}, which the model takes"
         raise problem("E0318", what, f"it takes: {', '.join(example)}")
     return _some_rows_each({key: value for key, value in found.items() if key in example})
-
-
-_WAY = "a text file, a line a row, beside a checkpoint with its tokenizer"
 
 
 def _opened(path: Path, folder: Path) -> tuple[Any, str]:
