@@ -15,6 +15,7 @@ from exported import NEW_TOKENS, built, generated, prompt, read_json, row_of, sa
 from transformers import WhisperFeatureExtractor
 
 import modelport
+from modelport import OnnxConfig
 from modelport.artifacts.artifact import Artifact
 from modelport.contracts import export_for_client
 from modelport.contracts.genai import MODEL_TYPES
@@ -48,6 +49,22 @@ def test_it_generates_the_tokens_of_eager_pytorch(name: str, tmp_path: Path) -> 
         ids = prompt(length, seed)
         [got] = in_genai(tmp_path, ids.tolist())
         assert until_end(got, model) == generated(model, input_ids=ids)[0]
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, "qwen2_moe", "gpt_neox", "opt", "codegen"])
+def test_weights_in_4_bits_give_the_tokens_of_load(name: str, tmp_path: Path) -> None:
+    model = built(row_of(name))
+    model.generation_config.no_repeat_ngram_size = 0
+    how = {"dtype": "int4", "quantization": {"block_size": 16}}
+    config = OnnxConfig(operators="onnxruntime", last_logits=True, **how)
+    export_for_client("genai", model, {"input_ids": prompt(6)}, tmp_path, config)
+    assert "com.microsoft.MatMulNBits" in Artifact(tmp_path / "model.onnx").summary["operators"]
+    loaded = modelport.load(tmp_path)
+    for length, seed in ((9, 1), (1, 2)):
+        ids = prompt(length, seed)
+        want = loaded.generate(ids, max_new_tokens=NEW_TOKENS, min_new_tokens=NEW_TOKENS, do_sample=False)
+        [got] = in_genai(tmp_path, ids.tolist(), min_length=length + NEW_TOKENS)
+        assert got == want[0, length:].tolist()
 
 
 @pytest.mark.parametrize("name", ["gpt_neox", "bloom", "opt", "gptj", "codegen", "dbrx"])
