@@ -28,6 +28,7 @@ OPTIONS = {
     "weights": "inside",
     "shard_bytes": 0,
     "weights_as_inputs": False,
+    "inputs_of_products": {},
     "transpose_weights": True,
     "data_suffix": "_data",
     "producer_version": "test",

@@ -94,16 +94,16 @@ class InPlace {
     why_all_columns_ = why_padding_stays();
     const bool have_masks = std::ranges::all_of(
         sites_, [](const CachedAttention& site) { return site.mask != ir::ValueId{}; });
-    if (!why_all_columns_.empty() && !have_masks)
+    if (!leaves_padding_out() && !have_masks)
       context_.notes.push_back({std::string(kCacheInPlace), why_all_columns_, ""});
-    return why_all_columns_.empty() || have_masks;
+    return leaves_padding_out() || have_masks;
   }
 
   ir::Graph rebuilt() {
     give_room();
     Rebuild rebuild(graph_);
     PositionTables tables(graph_, rebuild, context_.context_length);
-    if (why_all_columns_.empty()) assume_order(rebuild);
+    if (leaves_padding_out()) assume_order(rebuild);
     auto site = sites_.begin();
     for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) {
       if (site != sites_.end() && site->node == ir::NodeId{i}) {
@@ -138,7 +138,7 @@ class InPlace {
   void note() {
     for (const CachedAttention& site : sites_) {
       const std::string& path = graph_.place(graph_.node(site.node).place).module_path;
-      if (!why_all_columns_.empty()) {
+      if (!leaves_padding_out()) {
         context_.notes.push_back({std::string(site.form).append(kOwnMask), "", path});
         context_.notes.push_back({std::string(kWithoutPadding), why_all_columns_, path});
         continue;
@@ -171,8 +171,11 @@ class InPlace {
                                                      : "";
   }
 
+  /// Whether rows are kept without the padding between their tokens.
+  bool leaves_padding_out() const { return why_all_columns_.empty(); }
+
   bool turns_inside(const CachedAttention& site) const {
-    return why_all_columns_.empty() && site.rotary && context_.context_length > 0 &&
+    return leaves_padding_out() && site.rotary && context_.context_length > 0 &&
            context_.context_length <= kMostPositions &&
            PositionTables::can_make(graph_, *site.rotary);
   }
@@ -227,13 +230,12 @@ class InPlace {
       args.push_back({"sin", {tables.sin(*site.rotary)}});
     }
     if (site.sinks != ir::ValueId{}) args.push_back({"sinks", value(site.sinks)});
-    if (!why_all_columns_.empty()) {
+    if (!leaves_padding_out()) {
       args.push_back({"mask", value(site.mask)});
       if (!site.why_own_mask.empty()) args.push_back({"looks_ahead", {true}});
     }
     if (site.scale) args.push_back({"scale", {*site.scale}});
-    if (site.window && why_all_columns_.empty())
-      args.push_back({"window", {shape::Int(*site.window)}});
+    if (site.window && leaves_padding_out()) args.push_back({"window", {shape::Int(*site.window)}});
     if (site.cap) args.push_back({"cap", {*site.cap}});
     if (turns && site.rotary->interleaved) args.push_back({"interleaved", {true}});
     const ir::Node& node = graph_.node(site.node);

@@ -194,7 +194,6 @@ onnx::OnnxOptions options_of(const OnnxGraph& lowered, const py::dict& given) {
 std::map<std::string, weights::InputFacts> inputs_of_products(const py::dict& given) {
   std::map<std::string, std::shared_ptr<const MappedFile>> open;
   std::map<std::string, weights::InputFacts> found;
-  if (!given.contains("inputs_of_products")) return found;
   for (const auto& [name, value] : py::cast<py::dict>(given["inputs_of_products"])) {
     const auto [path, offset, columns] =
         py::cast<std::tuple<std::string, std::size_t, std::size_t>>(value);

@@ -65,7 +65,7 @@ def settled(programs: Mapping[str, Any], model: Callable[[], torch.nn.Module], *
     """Programs as they were lowered get what their weights are rounded by. `model` gives the model that computes with
     the weights of all of them; one that `is_whole` has them under the names of a single program."""
     few = [program for program in programs.values() if program.quantization is not None]
-    if few:
+    if few and few[0].quantization.layers:
         weights = [row for program in few for row in program.captured.lazy_program.weights().items()]
         few[0].quantization.refuse_unmatched(name for name, tensor in weights if tensor.dim() > 1)
     rounded = [program for program in few if program.quantization.method == "gptq" and program.facts is None]

@@ -22,8 +22,6 @@ struct InputFacts {
   /// not read.
   std::span<const float> upper;
   std::shared_ptr<const void> keep_alive;
-
-  bool empty() const { return energies.empty(); }
 };
 
 /// Rounds rows of a weight; has memory of its own, so each thread needs one.
