@@ -4,8 +4,8 @@
 Qwen3 with the sizes of 0.6B and random weights, 2 threads. Exits with 1 and a list when a requirement is missed. Every
 export is a process of its own. Files are compared by processes that take turns, a prompt or 16 tokens at a time, so
 that what else the machine does meets all of them. A process in which the weights came to lie in better pages of memory
-stays 1 to 3 % quicker as long as it lives, so that all of them are started anew in each of several rounds. Of prompts
-the quickest of all readings counts, of texts the mean of the rounds, each of which is the median of its turns' ratios.
+stays 1 to 10 % quicker as long as it lives, so that all of them are started anew in each of several rounds. What counts
+is the mean of the rounds: of a prompt each is the ratio of the quickest readings, of a text the median of its turns'.
 mobius-onnx is a peer of exports where it can be installed, into a folder of its own. `--long` adds a prompt and a text
 of 4,096 tokens, which take hours; `--tokens` is a shorter text, `--only` one part, `--rounds` another number of them.
 
@@ -297,9 +297,9 @@ def rates_in_rounds(folders: dict[str, Path], length: int, tokens: int, rounds: 
 
 
 def ratios(mine: list[Rates], theirs: list[Rates], key: str) -> list[float]:
-    """Of speeds, one of each round; of prompts one of all rounds, some of which allocate, as it happens."""
+    """Of speeds, one of each round; of a round's prompts that of the quickest, for some of them allocate."""
     if key == "prefill":
-        return [max(every(mine, key)) / max(every(theirs, key))]
+        return [max(a.prefill) / max(b.prefill) for a, b in zip(mine, theirs, strict=True)]
     pairs = [(getattr(a, key), getattr(b, key)) for a, b in zip(mine, theirs, strict=True)]
     return [median(a / b for a, b in zip(*pair, strict=True)) for pair in pairs]
 

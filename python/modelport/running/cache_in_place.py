@@ -13,9 +13,9 @@ from ..artifacts.artifact import ALL_LOGITS, Artifact
 from ..base.errors import problem
 from ..runtimes.runner import Memory, Runner
 from .cache import Kept, SessionCache
+from .cache_buffers import CacheBuffers, LastBuffers
 from .decoder import Decoder
 from .inputs import Call
-from .untouched import untouched_zeros
 
 if TYPE_CHECKING:
     from ..runtimes.onnx_file import OnnxFile
@@ -24,24 +24,29 @@ if TYPE_CHECKING:
 ROOM = "cache_length"
 _MASK = "attention_mask"
 _FIRST_ROOM = 256  # tokens, where nobody says how many there will be
-_AHEAD = 128  # tokens whose memory is taken at once
 
 
 class InPlaceCache(SessionCache):
     """A row's tokens lie one after the other from the front: without the padding that the caller has between them, or
     with it, as the file has it. States beside keys and values are replaced by each call."""
 
-    def __init__(self, kept: Sequence[Kept], memory: Memory, room: int = 0):
-        """`room` is how many tokens there will be, as far as that is known."""
+    _buffers: CacheBuffers | None = None
+    _is_seen = False  # by somebody who may keep a part of the buffers
+
+    def __init__(self, kept: Sequence[Kept], memory: Memory, room: int = 0, last: LastBuffers | None = None):
+        """`room` is how many tokens there will be, as far as that is known; `last` are buffers of texts before it."""
         super().__init__(kept, memory)
         self.room = room
+        self._last = last or LastBuffers()
         self._growing = [row for row in kept if has_room(row)]
         self._others = [row for row in kept if not has_room(row)]
         self.states: list[torch.Tensor] = []
-        self.buffers: list[torch.Tensor] = []  # another list whenever one of them is another
-        self._bound: tuple[list[torch.Tensor], list[Any]] = ([], [])  # buffers, and how the runtime sees them
         self._lengths = torch.zeros(0, dtype=torch.int64)  # of rows, and how many tokens each has got since
         self._ahead = 0
+
+    def __del__(self) -> None:
+        if self._buffers is not None and not self._is_seen:
+            self._last.keep(self._buffers)
 
     @property
     def lengths(self) -> torch.Tensor:
@@ -54,40 +59,37 @@ class InPlaceCache(SessionCache):
     def prepare(self, batch: int, tokens: int) -> None:
         """Room for so many tokens more in each row."""
         needed = self.seen + tokens
-        if not self.buffers or (not self.seen and self.batch_size != batch):
+        if self._buffers is None or (not self.seen and self.batch_size != batch):
             self.lengths = torch.zeros(batch, dtype=torch.int64)
             room = self.room if self.room >= needed else needed + _FIRST_ROOM
-            self.buffers = [untouched_zeros(self._shape(row, batch, room), row.past.dtype) for row in self._growing]
-        elif needed > self.buffers[0].shape[2]:
-            room = max(needed, 2 * self.buffers[0].shape[2])
-            self.buffers = [self._grown(buffer, room) for buffer in self.buffers]
+            self._buffers = self._last.found(batch, room) or self._new(batch, room)
+        elif needed > self._buffers.room:
+            self._buffers = self._buffers.grown(max(needed, 2 * self._buffers.room), self.seen)
         if not self.seen:
             self.states = [row.empty(batch) for row in self._others]
-        self._take_memory(needed)
-        self.values = self.buffers
+        self._buffers.take_memory(needed)
+        self.values = self._buffers.tensors
 
-    def _take_memory(self, needed: int) -> None:
-        """For some tokens after those that are needed, head by head. Memory is given page by page when it is written
-        to; if pages came with every few tokens, a head's next one would lie anywhere, and take longer to read."""
-        ready, wanted = (-(-tokens // _AHEAD) * _AHEAD for tokens in (self.seen, needed))
-        if wanted > ready:
-            for buffer in self.buffers:
-                buffer[:, :, needed:wanted] = 0
+    def _new(self, batch: int, room: int) -> CacheBuffers:
+        shapes = [row.past.sized({ROOM: room}, batch) for row in self._growing]
+        return CacheBuffers.zeros(shapes, [row.past.dtype for row in self._growing], self.memory)
+
+    @property
+    def buffers(self) -> list[torch.Tensor]:
+        """Of full length. The next text may have them, once this cache is gone."""
+        return [] if self._buffers is None else self._buffers.tensors
 
     def bound(self) -> list[Any]:
-        """The buffers as the runtime sees them, made once: a step has dozens, and nothing else takes so long in it."""
-        if self._bound[0] is not self.buffers:
-            self._bound = self.buffers, [self.memory.to_value(buffer) for buffer in self.buffers]
-        return self._bound[1]
+        """The buffers as the runtime sees them, the same list as long as they are the same."""
+        return self._held.values()
 
-    def _grown(self, buffer: torch.Tensor, room: int) -> torch.Tensor:
-        grown = untouched_zeros((*buffer.shape[:2], room, buffer.shape[3]), buffer.dtype)
-        grown[:, :, : self.seen] = buffer[:, :, : self.seen]
-        return grown
+    def row(self, row: int) -> list[Any]:
+        return self._held.row(row)
 
-    @staticmethod
-    def _shape(row: Kept, batch: int, room: int) -> list[int]:
-        return row.past.sized({ROOM: room}, batch)
+    @property
+    def _held(self) -> CacheBuffers:
+        assert self._buffers is not None
+        return self._buffers
 
     def add(self, counts: torch.Tensor, tokens: int) -> None:
         """After a call with so many columns, of which `counts` were tokens in each row."""
@@ -100,12 +102,13 @@ class InPlaceCache(SessionCache):
         self.seen += 1
 
     def tensors(self) -> list[torch.Tensor]:
+        self._is_seen = True
         longest = int(self.lengths.max()) if self.buffers else 0
         found, states = iter([buffer[:, :, :longest] for buffer in self.buffers]), iter(self.states)
         return [next(found if has_room(row) else states) for row in self.kept] if self.buffers else []
 
     def take(self, tensors: Sequence[torch.Tensor], tokens: int) -> None:
-        self.buffers, self.values = [], None
+        self._buffers, self.values = None, None
         self.seen = 0
         growing = [tensor for tensor, row in zip(tensors, self.kept, strict=True) if has_room(row)]
         self.prepare(growing[0].shape[0], tokens)
@@ -116,7 +119,7 @@ class InPlaceCache(SessionCache):
 
     @property
     def batch_size(self) -> int:
-        return self.buffers[0].shape[0] if self.buffers else -1
+        return -1 if self._buffers is None else self._buffers.rows
 
     @property
     def layers(self) -> list[Any]:
@@ -149,10 +152,10 @@ class InPlaceCache(SessionCache):
         self._change_states(lambda state, axis: state.index_select(axis, beam_idx))
 
     def _change_rows(self, change: Callable[[torch.Tensor, int], torch.Tensor]) -> None:
-        if self.buffers:
-            self.buffers = [change(buffer, 0) for buffer in self.buffers]
+        if self._buffers is not None:
+            self._buffers = self._buffers.with_rows(change)
             self.lengths = change(self.lengths, 0)
-            self.values = self.buffers
+            self.values = self._buffers.tensors
             self._change_states(change)
 
     def _change_states(self, change: Callable[[torch.Tensor, int], torch.Tensor]) -> None:
@@ -160,9 +163,10 @@ class InPlaceCache(SessionCache):
         self.states = [s if row.batch_axis is None else change(s, row.batch_axis) for s, row in pairs]
 
     def __deepcopy__(self, _memo: Any) -> InPlaceCache:
-        copied = InPlaceCache(self.kept, self.memory, self.room)
-        copied.buffers = [buffer.clone() for buffer in self.buffers]
-        copied.values = copied.buffers or None
+        copied = InPlaceCache(self.kept, self.memory, self.room, self._last)
+        if self._buffers is not None:
+            copied._buffers = self._buffers.with_rows(lambda tensor, _axis: tensor.clone())
+            copied.values = copied._buffers.tensors
         copied.lengths, copied.seen = self.lengths, self.seen
         copied.states = [state.clone() for state in self.states]
         return copied
@@ -199,9 +203,10 @@ class InPlaceDecoder(Decoder):
         fusions = Artifact(step.path).note("fusions") or ""
         self._window = "within a window" in fusions
         self._keeps_padding = "with the model's own mask" in fusions
+        self._last = LastBuffers()
 
     def new_cache(self, room: int = 0) -> Cache:
-        return InPlaceCache(self._own, self.memory, room)
+        return InPlaceCache(self._own, self.memory, room, self._last)
 
     def run(self, inputs: Mapping[str, torch.Tensor], call: Call, cache: Cache | None) -> dict[str, torch.Tensor]:
         own = self.new_cache() if cache is None else cache
@@ -281,7 +286,7 @@ class InPlaceDecoder(Decoder):
         axes |= {name: 1 for name, tensor in given.items() if _is_of_kinds(tensor, (call.batch, call.tokens))}
         there = {name: axes.get(name, 0) for name in given}
         row = {n: t if there[n] is None or not t.dim() else t.narrow(there[n], i, 1) for n, t in given.items()}
-        return row, [self.memory.to_value(buffer[i : i + 1]) for buffer in cache.buffers]
+        return row, cache.row(i)
 
     def _packed(
         self, inputs: Mapping[str, torch.Tensor], fresh: torch.Tensor, cache: InPlaceCache
@@ -308,7 +313,7 @@ class InPlaceDecoder(Decoder):
             row = {name: _row(tensor, i, there, fresh.shape) for name, tensor in inputs.items()}
             tokens = int(cache.lengths[i]) + int(there.sum())
             row[_MASK] = torch.ones(1, tokens, dtype=inputs[_MASK].dtype)
-            rows = [self.memory.to_value(buffer[i : i + 1]) for buffer in cache.buffers]
+            rows = cache.row(i)
             for name, value in self._called(row, rows).items():
                 whole = value if self._gives_last(inputs) else _spread(value, there)
                 found.setdefault(name, []).append(whole)
