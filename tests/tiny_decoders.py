@@ -41,6 +41,7 @@ DECODERS: dict[str, tuple[Callable[[], Any], str, bool]] = {
     "gpt_oss": (_of(t.GptOssConfig, head_dim=16, sliding_window=WINDOW, num_local_experts=4), "do_rotary=1", True),
     "gpt2": (lambda: t.GPT2LMHeadModel(t.GPT2Config(vocab_size=VOCABULARY, n_embd=64, n_layer=2, n_head=4,
                                                     n_positions=64, **_TOKENS)), "scale=", False),
+    "xglm": (_of(t.XGLMConfig, ffn_dim=96), "scale=1.0", False),  # rows and heads in one axis
 }  # fmt: skip
 
 

@@ -4,7 +4,8 @@
 
 namespace modelport::passes {
 
-std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fusion> rows) {
+std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fusion> rows,
+                              const Wanted& wanted) {
   std::vector<ops::fusions::Pattern> patterns;
   for (const auto& row : rows) patterns.push_back(ops::fusions::parse_pattern(row.pattern));
   std::vector<int> uses(graph.values().size(), 0);
@@ -25,7 +26,9 @@ std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fu
     for (std::size_t k = 0; !dead && k < rows.size(); ++k) {
       const auto found = ops::fusions::find(patterns[k], graph, node, uses);
       if (!found || !rows[k].guard(*found)) continue;
-      node.args = rows[k].args(*found, node);
+      std::vector<ir::NamedArg> args = rows[k].args(*found, node);
+      if (wanted && !wanted(args)) continue;
+      node.args = std::move(args);
       node.op = rows[k].op;
       fired.push_back({rows[k].name, graph.place(node.place)});
       break;
@@ -37,7 +40,9 @@ std::vector<FusionTrace> fuse(ir::Graph& graph, std::span<const ops::fusions::Fu
 }
 
 void fuse_norms(ir::Graph& graph) { fuse(graph, ops::fusions::norms()); }
-void fuse_experts(ir::Graph& graph) { fuse(graph, ops::fusions::experts()); }
+void fuse_experts(ir::Graph& graph, const Wanted& wanted) {
+  fuse(graph, ops::fusions::experts(), wanted);
+}
 void fuse_grouped_attention(ir::Graph& graph) { fuse(graph, ops::fusions::grouped_attention()); }
 
 }  // namespace modelport::passes

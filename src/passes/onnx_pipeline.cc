@@ -1,5 +1,6 @@
 #include "passes/onnx_pipeline.h"
 
+#include <algorithm>
 #include <array>
 
 #include "passes/fuse.h"
@@ -47,6 +48,23 @@ constexpr std::array kAfter{
 
 constexpr Pipeline kPipeline{.before = kBefore, .after = kAfter, .contract = kOnnxContract};
 
+/// Their kernel is for weights in few bits, of which both products have as many.
+void fuse_experts_in_few_bits(ir::Graph& graph, const WeightQuantization& how,
+                              FusionContext& context) {
+  fuse_experts(graph, [&](const std::vector<ir::NamedArg>& args) {
+    const auto bits = [&](std::string_view name) {
+      const auto found = std::ranges::find(args, name, &ir::NamedArg::name);
+      return how.bits_of(graph.value(*found->arg.get<ir::ValueId>()).name);
+    };
+    if (bits("gate_up") != bits("down"))
+      context.notes.push_back({std::string(kWeightsInFewBits),
+                               "both products of experts have the same bits in their kernel: "
+                               "these stay floats",
+                               ""});
+    return bits("gate_up") == bits("down") && bits("down") != 0;
+  });
+}
+
 }  // namespace
 
 const Pipeline& onnx_pipeline() { return kPipeline; }
@@ -68,7 +86,7 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionCo
   }
   const auto& few_bits = settings.quantization;
   if (few_bits && few_bits->inputs == InputCodes::none && !few_bits->only_stored)
-    fuse_experts(source);
+    fuse_experts_in_few_bits(source, *few_bits, context);
   ir::Graph lowered = lower_to(OnnxTarget{.opset = settings.opset, .for_onnxruntime = own}, source);
   if (settings.quantization) {
     WeightQuantization how = *settings.quantization;

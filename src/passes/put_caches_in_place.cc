@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ops/fusions/cached_attention.h"
+#include "passes/own_mask.h"
 #include "passes/position_tables.h"
 #include "passes/runtime_fusions.h"
 
@@ -92,8 +93,9 @@ class InPlace {
           {std::string(kCacheInPlace), "it is written in a way of its own", ""});
     if (!all || sites_.empty()) return false;
     why_all_columns_ = why_padding_stays();
-    const bool have_masks = std::ranges::all_of(
-        sites_, [](const CachedAttention& site) { return site.mask != ir::ValueId{}; });
+    const bool have_masks = std::ranges::all_of(sites_, [](const CachedAttention& site) {
+      return site.mask != ir::ValueId{} || !site.steps.empty();
+    });
     if (!leaves_padding_out() && !have_masks)
       context_.notes.push_back({std::string(kCacheInPlace), why_all_columns_, ""});
     return leaves_padding_out() || have_masks;
@@ -231,7 +233,8 @@ class InPlace {
     }
     if (site.sinks != ir::ValueId{}) args.push_back({"sinks", value(site.sinks)});
     if (!leaves_padding_out()) {
-      args.push_back({"mask", value(site.mask)});
+      args.push_back({"mask", site.steps.empty() ? value(site.mask)
+                                                 : ir::Arg{own_mask(graph_, site.steps, rebuild)}});
       if (!site.why_own_mask.empty()) args.push_back({"looks_ahead", {true}});
     }
     if (site.scale) args.push_back({"scale", {*site.scale}});
@@ -241,10 +244,12 @@ class InPlace {
     const ir::Node& node = graph_.node(site.node);
     ir::TensorType cache = graph_.value(site.past_key).tensor();
     cache.shape[2] = shape::max(cache.shape[2], lengths_.total);
+    const ir::TensorType& wanted = graph_.value(node.results[0]).tensor();
+    const ir::TensorType attended{wanted.dtype, graph_.value(site.query).tensor().shape};
     const auto results =
-        rebuild.add(std::string(kOp), std::move(args),
-                    {graph_.value(node.results[0]).type, cache, cache}, node.place);
-    rebuild.replace(node.results[0], results[0]);
+        rebuild.add(std::string(kOp), std::move(args), {attended, cache, cache}, node.place);
+    // Models have rows and heads in one axis there, or in two.
+    rebuild.replace(node.results[0], viewed(rebuild, results[0], wanted.shape, node.place));
     rebuild.replace(site.keys, results[1]);
     rebuild.replace(site.values, results[2]);
   }

@@ -14,8 +14,6 @@
 namespace modelport::passes {
 namespace {
 
-constexpr std::string_view kWeightsInFewBits = "weights in few bits";
-
 ir::TensorType tensor(const weights::TensorForm& made) {
   return {made.dtype, {made.shape.begin(), made.shape.end()}};
 }

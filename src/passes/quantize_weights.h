@@ -4,12 +4,16 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
 #include "passes/runtime_fusions.h"
 
 namespace modelport::passes {
+
+/// What notes call it.
+inline constexpr std::string_view kWeightsInFewBits = "weights in few bits";
 
 /// What becomes of the inputs of products.
 enum class InputCodes : std::uint8_t {

@@ -1,4 +1,4 @@
-"""Buffers that one text leaves to the next: the same memory, nothing of the text, and never while somebody reads them."""
+"""Buffers that one text leaves to the next: the same memory, nothing of the text, never while somebody reads them."""
 
 from __future__ import annotations
 

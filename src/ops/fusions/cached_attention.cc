@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "ops/fusions/causal_mask.h"
 #include "ops/fusions/repeated_heads.h"
@@ -82,10 +83,7 @@ class Finder {
 
   /// Empty where the kernel can do it.
   std::string objection(CachedAttention& site) {
-    for (const char* what : {"keys", "values"}) {
-      if (found_.has(std::string(what) + "_grown") && !times_repeated(found_, what))
-        return "heads are repeated in an order of their own";
-    }
+    if (std::string why = heads(found_); !why.empty()) return why;
     site.query = found_.value("query");
     if (std::string why = widths(site); !why.empty()) return why;
     if (std::string why = masking(site); !why.empty()) return why;
@@ -94,7 +92,28 @@ class Finder {
     return {};
   }
 
+  /// The same where what is added to scores and hides them is on a path of its own.
+  std::string objection(CachedAttention& site, const ScorePath& path) {
+    for (const Found* found : {&found_, &path.product}) {
+      if (std::string why = heads(*found); !why.empty()) return why;
+    }
+    site.query = path.product.value("query");
+    site.scale = path.scale;
+    if (std::string why = widths(site); !why.empty()) return why;
+    if (std::string why = masking(site, path); !why.empty()) return why;
+    rotation(site);
+    return {};
+  }
+
  private:
+  static std::string heads(const Found& found) {
+    for (const char* what : {"keys", "values"}) {
+      if (found.has(std::string(what) + "_grown") && !times_repeated(found, what))
+        return "heads are repeated in an order of their own";
+    }
+    return "";
+  }
+
   const ir::TensorType& type(ir::ValueId id) const { return graph_.value(id).tensor(); }
 
   std::string widths(const CachedAttention& site) const {
@@ -117,23 +136,44 @@ class Finder {
 
   std::string masking(CachedAttention& site) const {
     if (!found_.has("mask") || !found_.is_value("mask")) return "there is no mask";
-    if (is_in_full(site)) site.mask = found_.value("mask");
-    const auto read = read_causal_mask(graph_, known_, found_.value("mask"));
-    if (const auto* why = std::get_if<std::string>(&read)) {
-      site.why_own_mask = *why;
-    } else if (graph_.value(std::get<CausalMask>(read).padding).origin != ir::Origin::input) {
-      site.why_own_mask = "the mask of padding is no input";
-    } else {
-      site.padding = std::get<CausalMask>(read).padding;
-      site.window = std::get<CausalMask>(read).window;
-      return {};
-    }
+    const ir::ValueId mask = found_.value("mask");
+    if (is_in_full(site, type(mask).shape)) site.mask = mask;
+    site.why_own_mask = read_mask(site, mask);
     return site.mask == ir::ValueId{} ? site.why_own_mask : "";
   }
 
+  /// One mask that is added, and nothing else, may be one that the kernel makes itself.
+  std::string masking(CachedAttention& site, const ScorePath& path) const {
+    if (path.steps.empty()) return "there is no mask";
+    if (!is_in_full(site, path.steps.back().sizes))
+      return "its masks have no row for each query and no column for each key";
+    site.steps = path.steps;
+    const auto adds = [](const ScoreStep& step) { return !step.operand.empty(); };
+    const ScoreStep& first = path.steps.front();
+    const ir::Node& node = graph_.node(first.node);
+    const ir::ValueId mask = *node.find(first.operand)->get<ir::ValueId>();
+    const bool alone = std::ranges::count_if(path.steps, adds) == 1 &&
+                       node.op == "aten.add.Tensor" && type(mask).shape.size() == 4;
+    site.why_own_mask = alone ? read_mask(site, mask) : "more than one mask is added to its scores";
+    return "";
+  }
+
+  /// What it lets queries see; text where it is nothing that the kernel does itself.
+  std::string read_mask(CachedAttention& site, ir::ValueId mask) const {
+    const auto read = read_causal_mask(graph_, known_, mask);
+    if (const auto* why = std::get_if<std::string>(&read)) {
+      return *why;
+    }
+    if (graph_.value(std::get<CausalMask>(read).padding).origin != ir::Origin::input)
+      return "the mask of padding is no input";
+    site.padding = std::get<CausalMask>(read).padding;
+    site.window = std::get<CausalMask>(read).window;
+    return "";
+  }
+
   /// Whether the mask has a row for each query and a column for each key.
-  bool is_in_full(const CachedAttention& site) const {
-    const auto &mask = type(found_.value("mask")).shape, &query = type(site.query).shape;
+  bool is_in_full(const CachedAttention& site, const std::vector<shape::Int>& mask) const {
+    const auto& query = type(site.query).shape;
     const shape::Int one(1);
     return mask.size() == 4 && (mask[0] == one || mask[0] == query[0]) &&
            (mask[1] == one || mask[1] == query[1]) && mask[2] == query[2] &&
@@ -218,33 +258,68 @@ std::optional<Appended> first_cache(const ir::Graph& graph) {
   return std::nullopt;
 }
 
-std::optional<std::variant<CachedAttention, std::string>> find_cached_attention(
-    const ir::Graph& graph, const KnownNumbers& known, ir::NodeId id) {
+namespace {
+
+using Site = std::variant<CachedAttention, std::string>;
+
+/// The site but for its query, where keys and values come from caches.
+std::optional<CachedAttention> on_caches(const ir::Graph& graph, ir::ValueId keys,
+                                         ir::ValueId values) {
+  const auto of_keys = appended(graph, keys), of_values = appended(graph, values);
+  if (!of_keys || !of_values) return std::nullopt;
+  return CachedAttention{.key = of_keys->fresh,
+                         .value = of_values->fresh,
+                         .past_key = of_keys->past,
+                         .past_value = of_values->past,
+                         .keys = keys,
+                         .values = values};
+}
+
+/// Where no form has it: whatever scores go through, as long as it comes down to a scale and a
+/// mask that is added.
+std::optional<Site> find_on_path(const ir::Graph& graph, const KnownNumbers& known, ir::NodeId id) {
+  static const std::array<Pattern, 2> patterns{
+      parse_pattern("aten.matmul(self=weights, other=" + maybe_repeated("values") + ")"),
+      parse_pattern("aten.bmm(self=weights, mat2=" + flattened("values") + ")")};
+  static const std::vector<int> uses;  // these patterns do not ask for them
+  for (const Pattern& pattern : patterns) {
+    const auto found = find(pattern, graph, graph.node(id), uses);
+    if (!found || !found->is_value("values") || !found->is_value("weights")) continue;
+    if (!appended(graph, found->value("values"))) continue;
+    const auto path = find_score_path(graph, known, found->value("weights"));
+    if (!path) continue;
+    auto site = on_caches(graph, path->product.value("keys"), found->value("values"));
+    if (!site) continue;
+    site->node = id;
+    site->form = "attention on a cache, with what is added to its scores";
+    if (std::string why = Finder(graph, known, *found).objection(*site, *path); !why.empty())
+      return why;
+    return *site;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Site> find_cached_attention(const ir::Graph& graph, const KnownNumbers& known,
+                                          ir::NodeId id) {
   static const std::vector<Pattern> patterns = [] {
     std::vector<Pattern> parsed;
     for (const auto& form : attention_forms()) parsed.push_back(parse_pattern(form.pattern));
     return parsed;
   }();
   static const std::vector<int> uses;  // these patterns do not ask for them
-  const ir::Node& node = graph.node(id);
   for (std::size_t i = 0; i < patterns.size(); ++i) {
-    const auto found = find(patterns[i], graph, node, uses);
+    const auto found = find(patterns[i], graph, graph.node(id), uses);
     if (!found || !found->is_value("keys") || !found->is_value("values")) continue;
-    const auto keys = appended(graph, found->value("keys"));
-    const auto values = appended(graph, found->value("values"));
-    if (!keys || !values) continue;
-    CachedAttention site{.node = id,
-                         .form = attention_forms()[i].name,
-                         .key = keys->fresh,
-                         .value = values->fresh,
-                         .past_key = keys->past,
-                         .past_value = values->past,
-                         .keys = found->value("keys"),
-                         .values = found->value("values")};
-    if (std::string why = Finder(graph, known, *found).objection(site); !why.empty()) return why;
-    return site;
+    auto site = on_caches(graph, found->value("keys"), found->value("values"));
+    if (!site) continue;
+    site->node = id;
+    site->form = attention_forms()[i].name;
+    if (std::string why = Finder(graph, known, *found).objection(*site); !why.empty()) return why;
+    return *site;
   }
-  return std::nullopt;
+  return find_on_path(graph, known, id);
 }
 
 }  // namespace modelport::ops::fusions

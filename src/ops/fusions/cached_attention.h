@@ -10,6 +10,7 @@
 
 #include "ops/fusions/pattern.h"
 #include "ops/fusions/rotary.h"
+#include "ops/fusions/score_path.h"
 
 namespace modelport::ops::fusions {
 
@@ -32,6 +33,8 @@ struct CachedAttention {
   ir::ValueId keys = {}, values = {};            // the cache with the new ones appended
   /// [batch or 1, heads or 1, tokens, all tokens]; nothing where it is smaller than that.
   ir::ValueId mask = {};
+  /// In place of that mask: what makes one of zeros.
+  std::vector<ScoreStep> steps = {};
   ir::ValueId padding = {};       // what alone hides keys before a query's own: [batch, all tokens]
   std::string why_own_mask = {};  // why there is no such `padding`, and the mask has to do it
   std::optional<std::int64_t> window = {};
