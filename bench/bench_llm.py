@@ -4,7 +4,7 @@
 Qwen3 with the sizes of 0.6B and random weights, 2 threads. Exits with 1 and a list when a requirement is missed. Every
 export is a process of its own. Files are compared by processes that take turns, a prompt or 16 tokens at a time, so
 that what else the machine does meets all of them. A process in which the weights came to lie in better pages of memory
-stays 1 to 10 % quicker as long as it lives, so that all of them are started anew in each of several rounds. What counts
+stays up to 5 % quicker as long as it lives, so that all of them are started anew in each of several rounds. What counts
 is the mean of the rounds: of a prompt each is the ratio of the quickest readings, of a text the median of its turns'.
 mobius-onnx is a peer of exports where it can be installed, into a folder of its own. `--long` adds a prompt and a text
 of 4,096 tokens, which take hours; `--tokens` is a shorter text, `--only` one part, `--rounds` another number of them.

@@ -4,6 +4,7 @@ stays where the caller has it."""
 from __future__ import annotations
 
 import copy
+import inspect
 from typing import Any
 
 import pytest
@@ -61,12 +62,19 @@ def _texts(*lengths: int) -> dict[str, torch.Tensor]:
     return {"input_ids": torch.randint(3, 100, mask.shape) * mask, "attention_mask": mask}
 
 
+def _called(model: Any, given: dict[str, torch.Tensor]) -> torch.Tensor:
+    """Logits of the model, with the positions that `generate` gives it."""
+    positions = (given["attention_mask"].cumsum(1) - 1).clamp(min=0)
+    takes = "position_ids" in inspect.signature(model.forward).parameters
+    with torch.no_grad():
+        return model(**given, **({"position_ids": positions} if takes else {})).logits
+
+
 @pytest.mark.parametrize("lengths", [(3,), (6, 2, 4), (BLOCK,), (BLOCK + 3, BLOCK - 2), (3 * BLOCK + 1, 5)])
 def test_it_gives_the_logits_and_tokens_of_the_model(both: tuple[Any, Any], lengths: tuple[int, ...]) -> None:
     model, loaded = both
     given = _texts(*lengths)
-    with torch.no_grad():
-        want = model(**given).logits
+    want = _called(model, given)
     there = given["attention_mask"].bool()
     torch.testing.assert_close(loaded(**given).logits[there], want[there], atol=2e-4, rtol=2e-4)
     settings = {"max_new_tokens": 2 * BLOCK, "min_new_tokens": 2 * BLOCK, "do_sample": False}
@@ -84,8 +92,7 @@ def test_several_tokens_after_others_are_read_in_every_row(both: tuple[Any, Any]
     model, loaded = both
     given = _texts(11, 9)
     ids, mask, cache = given["input_ids"], given["attention_mask"], loaded.new_cache()
-    with torch.no_grad():
-        want = model(**given).logits
+    want = _called(model, given)
     loaded(input_ids=ids[:, :4], attention_mask=mask[:, :4], past_key_values=cache)
     kept = copy.deepcopy(cache)
     for one in (cache, kept):  # a copy is not written to by what goes on from the other
@@ -108,8 +115,9 @@ def test_a_state_cannot_go_back(both: tuple[Any, Any]) -> None:
 
 def test_a_text_goes_on_from_what_a_call_left(both: tuple[Any, Any]) -> None:
     model, loaded = both
-    given = _texts(5)["input_ids"]
-    settings = {"max_new_tokens": 4, "do_sample": False}
-    first = loaded.generate(given, **settings, return_dict_in_generate=True)
-    more = loaded.generate(first.sequences, past_key_values=first.past_key_values, **settings)
-    assert torch.equal(more, model.generate(given, max_new_tokens=8, do_sample=False))
+    given, settings = _texts(5), {"max_new_tokens": 4, "do_sample": False}
+    first = loaded.generate(**given, **settings, return_dict_in_generate=True)
+    # Without a mask transformers would take tokens of the text for padding where they are the same.
+    mask = torch.ones_like(first.sequences)
+    more = loaded.generate(first.sequences, attention_mask=mask, past_key_values=first.past_key_values, **settings)
+    assert torch.equal(more, model.generate(**given, max_new_tokens=8, do_sample=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from pathlib import Path
 from typing import Any
@@ -40,18 +39,14 @@ def open_any(path: str | os.PathLike[str], dtype: str | None = None) -> Folder:
 
 
 def open_model(folder: Folder, *, threads: int | None = None, **session_options: Any) -> Any:
-    return OpeningModel(folder, threads=threads, at_once=True, **session_options).model()
+    return OpeningModel(folder, threads=threads, **session_options).model()
 
 
 class OpeningModel:
-    """The model of a folder, whose files may be opened while the caller imports torch and what else it needs; one that
-    wants it `at_once` has nothing else to do."""
+    """The model of a folder, whose files may be opened while the caller imports torch and what else it needs."""
 
-    def __init__(
-        self, folder: Folder, *, threads: int | None = None, at_once: bool = False, **session_options: Any
-    ) -> None:
+    def __init__(self, folder: Folder, *, threads: int | None = None, **session_options: Any) -> None:
         self.folder, self._threads, self._settings = folder, threads, session_options
-        self._imports = functools.partial(_import_for, folder) if at_once else None
         self._opening: Opening | None = None
         if not runtime_of(next(iter(folder.files.values()))).needs_torch:
             self._opening = self._begun()
@@ -61,7 +56,7 @@ class OpeningModel:
         given = self._settings | ({} if threads is None else {"threads": threads})
         runtime_of(next(iter(folder.files.values()))).check(given if folder.methods else self._settings)
         used = [folder.files[role] for role in folder.used()]
-        return Opening(used, {"threads": threads or 0, **self._settings}, self._imports)
+        return Opening(used, {"threads": threads or 0, **self._settings})
 
     def model(self) -> Any:
         from .classes import generating_class
@@ -75,13 +70,6 @@ class OpeningModel:
         from .plain import PlainModel
 
         return PlainModel(opening.runner(_only_file(self.folder)), self.folder.config, found)
-
-
-def _import_for(folder: Folder) -> None:
-    from .classes import generating_class
-
-    if not isinstance(generating_class(folder), str):
-        from . import generating  # noqa: F401
 
 
 def _only_file(folder: Folder) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..artifacts.ir import read_artifact
@@ -24,8 +25,6 @@ def generating_class(folder: Folder) -> Any:
 
 
 def _class_or_reason(folder: Folder) -> Any:
-    import transformers
-
     if folder.methods and not generates(folder):
         return CALLED_ONCE
     names = folder.class_names()
@@ -33,8 +32,7 @@ def _class_or_reason(folder: Folder) -> Any:
         return "it has no config.json that names its class under architectures"
     if not folder.in_parts and not _gives_logits(folder):
         return f"{names[0]} gives no logits in this export"
-    found = (getattr(transformers, name, None) for name in names)
-    cls: Any = next((cls for cls in found if isinstance(cls, type)), None)
+    cls: Any = next((cls for cls in _classes(names, folder) if isinstance(cls, type)), None)
     if cls is None:
         return f"transformers has no class {' or '.join(names)}"
     if not cls.can_generate():
@@ -42,6 +40,23 @@ def _class_or_reason(folder: Folder) -> Any:
     if not folder.in_parts and (folder.config or {}).get("is_encoder_decoder"):
         return f"{cls.__name__} is an encoder-decoder in one file, of which the encoder cannot run on its own"
     return cls
+
+
+def _classes(names: Sequence[str], folder: Folder) -> Iterator[Any]:
+    """Those of transformers, and those of others that its Auto classes were told of."""
+    import transformers
+
+    yield from (getattr(transformers, name, None) for name in names)
+    from transformers.models.auto import configuration_auto, modeling_auto
+
+    configs, model_type = configuration_auto.CONFIG_MAPPING, (folder.config or {}).get("model_type")
+    if model_type not in configs:
+        return
+    kind = type(modeling_auto.MODEL_MAPPING)
+    for mapping in [value for value in vars(modeling_auto).values() if isinstance(value, kind)]:
+        cls = mapping.get(configs[model_type], None)
+        if getattr(cls, "__name__", None) in names:
+            yield cls
 
 
 def _gives_logits(folder: Folder) -> bool:

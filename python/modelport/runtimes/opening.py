@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .huge_heap import in_main_thread
 from .sessions import LoadedFile, check_options, load_file, needs_onnxruntime, threads_asked_for
 
 if TYPE_CHECKING:
@@ -76,29 +75,20 @@ def _runner_of(path: Path, loaded: LoadedFile) -> Runner:
 
 
 class Opening:
-    """Files that are opened with the same options. onnxruntime begins at once: it does without Python while it reads
-    weights and arranges them, which takes seconds that others need to import their modules. It does so in a thread, or
-    here, where the main thread has better memory for weights, while `imports` are made in the thread."""
+    """Files that are opened with the same options. onnxruntime begins at once, in a thread: it does without Python
+    while it reads weights and arranges them, which takes seconds that others need to import their modules."""
 
-    def __init__(
-        self, paths: Iterable[Path], options: Mapping[str, Any], imports: Callable[[], object] | None = None
-    ) -> None:
+    def __init__(self, paths: Iterable[Path], options: Mapping[str, Any]):
         self._options = options
         self._begun: dict[Path, Future[LoadedFile]] = {}
         ahead = [path for path in paths if not runtime_of(path).needs_torch]
-        if not ahead:
-            return
-        import onnxruntime  # noqa: F401 (in the thread it could meet modules that are being imported)
+        if ahead:
+            import onnxruntime  # noqa: F401 (in the thread it could meet modules that are being imported)
 
-        settings = {**options, "threads": options.get("threads") or threads_asked_for()}
-        thread = ThreadPoolExecutor(1)
-        if imports is None or not in_main_thread():
+            settings = {**options, "threads": options.get("threads") or threads_asked_for()}
+            thread = ThreadPoolExecutor(1)
             self._begun = {path: thread.submit(load_file, path, settings) for path in ahead}
             thread.shutdown(wait=False)
-            return
-        with thread:  # what cannot be imported is said where it is wanted
-            thread.submit(imports)
-            self._begun = {path: _loaded(path, settings) for path in ahead}
 
     def runner(self, path: Path) -> Runner:
         """The file, once it is open; raises what opening it raised."""
@@ -115,12 +105,6 @@ class Opening:
             else:
                 found[role] = loaded[path] = _method_of(path, method, loaded.get(path))
         return found
-
-
-def _loaded(path: Path, options: Mapping[str, Any]) -> Future[LoadedFile]:
-    done: Future[LoadedFile] = Future()
-    done.set_result(load_file(path, options))
-    return done
 
 
 def _method_of(path: Path, method: str, loaded: ProgramSession | None) -> ProgramSession:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from ..artifacts.artifact import ALL_LOGITS, Artifact, further_outputs, refuse_outside, settable_flag
 from ..artifacts.limits import CallLimits
 from ..base.errors import ExportError, problem
-from .huge_heap import huge_heap
 from .huge_pages import Piece, memory_since, private_memory
 
 
@@ -33,9 +32,7 @@ def load_file(path: Path, options: Mapping[str, Any]) -> LoadedFile:
         options = {"enable_mem_pattern": False, **options}
     before = private_memory()
     try:
-        with huge_heap(sum(row["bytes"] for row in artifact.weight_files())) as belongs_to:
-            session = session_with_outputs(path, call.check_outputs, flag, **options)
-            belongs_to(session._sess)  # what is behind its Python side
+        session = session_with_outputs(path, call.check_outputs, flag, **options)
     except ExportError:
         raise
     except Exception as error:  # onnxruntime's exceptions have no common class

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/fusions/repeated_heads.h"
+#include "shape/program_dims.h"
 
 namespace modelport::ops::fusions {
 namespace {
@@ -189,15 +190,17 @@ class Walk {
     rows_ = query[0], heads_ = query[1];
     const Sizes scores{rows_, heads_, query[2], keys[2]};
     const bool flat = product_sizes_.size() == 3;
-    if (in_two_axes(product_sizes_, flat) != scores || (flat && !(keys[1] == heads_))) return false;
+    if (as_scores(in_two_axes(product_sizes_, flat), scores) != scores ||
+        (flat && !(keys[1] == heads_)))
+      return false;
     Sizes sizes(4, shape::Int(1));
     for (ScoreStep& step : steps_) {
       const ir::Node& node = graph_.node(step.node);
       const Sizes& made = type(node.results[0]).shape;
-      if (in_two_axes(made, made.size() == 3) != scores) return false;
+      if (as_scores(in_two_axes(made, made.size() == 3), scores) != scores) return false;
       if (!step.operand.empty()) {
         const Sizes& given = type(*node.find(step.operand)->get<ir::ValueId>()).shape;
-        const auto operand = in_two_axes(given, made.size() == 3);
+        const auto operand = as_scores(in_two_axes(given, made.size() == 3), scores);
         const auto grown = operand ? broadcast(sizes, *operand) : std::nullopt;
         if (!grown) return false;
         step.operand_sizes = *operand;
@@ -218,6 +221,26 @@ class Walk {
     return sizes;
   }
 
+  /// With the sizes of scores where the program's conditions make others equal to them: a table
+  /// that is cut has min(all tokens, its length) columns.
+  std::optional<Sizes> as_scores(std::optional<Sizes> sizes, const Sizes& scores) {
+    for (std::size_t i = 0; sizes && i < scores.size(); ++i) {
+      shape::Int& size = (*sizes)[i];
+      if (!size.constant() && !(size == scores[i]) &&
+          dims().decide(shape::Bool::compare(shape::Compare::eq, size, scores[i])) == true)
+        size = scores[i];
+    }
+    return sizes;
+  }
+
+  const shape::Dims& dims() {
+    if (!dims_) {
+      dims_.emplace(shape::dims_of(graph_.dims));
+      for (const shape::Guard& guard : graph_.guards) dims_->settle(guard.condition, {});
+    }
+    return *dims_;
+  }
+
   static std::optional<Sizes> broadcast(const Sizes& a, const Sizes& b) {
     const shape::Int one(1);
     Sizes found;
@@ -230,6 +253,7 @@ class Walk {
 
   const ir::Graph& graph_;
   const KnownNumbers& known_;
+  std::optional<shape::Dims> dims_;  // made when they are asked
   std::optional<Found> product_;
   double scale_ = 1;
   std::vector<ScoreStep> steps_;
