@@ -18,8 +18,7 @@ class Replay {
   void take(const ScoreStep& step) {
     const ir::Node& node = source_.node(step.node);
     const Dtype dtype = source_.value(node.results[0]).tensor().dtype;
-    const bool adds = step.scores.empty() || node.op == "aten.add.Tensor";
-    if (adds && made_ == ir::ValueId{}) {
+    if (step.adds && made_ == ir::ValueId{}) {
       made_ = in_dtype(operand(step, node), dtype, node.place);
       return;
     }
@@ -46,7 +45,7 @@ class Replay {
 
   ir::ValueId zeros(Dtype dtype, ir::PlaceId place) {
     const std::vector<shape::Int> sizes(4, shape::Int(1));
-    return rebuild_.add("aten.full",
+    return rebuild_.add(std::string(ops::fusions::kFill),
                         {{"size", list_of(sizes)}, {"fill_value", {0.0}}, {"dtype", {dtype}}},
                         {ir::TensorType{dtype, sizes}}, place)[0];
   }
@@ -54,7 +53,8 @@ class Replay {
   ir::ValueId in_dtype(ir::ValueId value, Dtype dtype, ir::PlaceId place) {
     const ir::TensorType type = rebuild_.type(value);
     if (type.dtype == dtype) return value;
-    return rebuild_.add("aten.to.dtype", {{"self", {value}}, {"dtype", {dtype}}},
+    return rebuild_.add(std::string(ops::fusions::kConvert),
+                        {{"self", {value}}, {"dtype", {dtype}}},
                         {ir::TensorType{dtype, type.shape}}, place)[0];
   }
 
@@ -75,7 +75,8 @@ ir::ValueId viewed(Rebuild& rebuild, ir::ValueId value, const std::vector<shape:
                    ir::PlaceId place) {
   const ir::TensorType type = rebuild.type(value);
   if (type.shape == sizes) return value;
-  return rebuild.add("aten.reshape", {{"self", {value}}, {"shape", list_of(sizes)}},
+  return rebuild.add(std::string(ops::fusions::kReshape),
+                     {{"self", {value}}, {"shape", list_of(sizes)}},
                      {ir::TensorType{type.dtype, sizes}}, place)[0];
 }
 

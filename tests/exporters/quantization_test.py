@@ -183,5 +183,21 @@ def test_experts_are_stored_in_few_bits_whatever_their_shares(name, tmp_path):
         assert 0 < float((got - want).norm() / want.norm()) < error
 
 
+@pytest.mark.parametrize("layers", [{"*experts*": "float"}, {"*experts.down_proj": "int8"}])
+def test_experts_stay_floats_where_their_kernel_cannot_have_them(layers):
+    """It takes weights in few bits, and as many for both products."""
+    torch.manual_seed(0)
+    block = transformers.OlmoeForCausalLM(
+        transformers.OlmoeConfig(**_EXPERTS, **MIXTURES["OlmoeForCausalLM"])
+    ).model.layers[1].mlp.eval()  # fmt: skip
+    x = torch.randn(2, 7, 32)
+    config = OnnxConfig(dynamic=True, dtype="int4", quantization={"block_size": 16, "layers": layers})
+    program = OnnxExporter().export(block, {"hidden_states": x[:, :3].contiguous()}, config)
+    assert "QMoE" not in str(program.graph)
+    notes = [why for what, why, _ in program.graph.fusions() if what == "weights in few bits"]
+    assert bool(notes) == ("float" not in layers.values()) and all("these stay floats" in why for why in notes)
+    torch.testing.assert_close(program(hidden_states=x)[0], block(x), atol=1e-5, rtol=1e-4)
+
+
 def _bytes(parameter):
     return parameter.numel() * parameter.itemsize // 2

@@ -52,6 +52,8 @@ IN_PLACE = (
     "FalconH1ForCausalLM", "GraniteMoeHybridForCausalLM", "Qwen3NextForCausalLM",
     "Llama4ForCausalLM", "DbrxForCausalLM", "PaliGemmaForConditionalGeneration",
     "Gemma3ForConditionalGeneration",
+    # Scores that distances, tables or several masks are added to.
+    "BloomForCausalLM", "XGLMForCausalLM", "GPTNeoForCausalLM",
 )  # fmt: skip
 # One class for each way in which what generates is made.
 KINDS = {

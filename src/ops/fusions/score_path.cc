@@ -139,7 +139,7 @@ class Walk {
         fails_ |= !found->number("scale");
         scale_ = found->number("scale").value_or(1);
       }
-      if (found->has("added")) push(node, "", "self");
+      if (found->has("added")) push(node, {"", "", "self", "", Effect::adds});
       return true;
     }
     return false;
@@ -177,11 +177,14 @@ class Walk {
     }
     hides_ |= rule.effect == Effect::hides;
     // Of zeros alone other steps make zeros.
-    if (!steps_.empty() || !rule.operand.empty()) push(node, rule.scores, rule.operand);
+    if (!steps_.empty() || !rule.operand.empty()) push(node, rule);
   }
 
-  void push(const ir::Node& node, std::string_view scores, std::string_view operand) {
-    steps_.push_back({graph_.value(node.results[0]).producer, scores, operand, {}, {}});
+  void push(const ir::Node& node, const StepRule& rule) {
+    steps_.push_back({.node = graph_.value(node.results[0]).producer,
+                      .scores = rule.scores,
+                      .operand = rule.operand,
+                      .adds = rule.effect == Effect::adds});
   }
 
   /// Sizes of all steps; whether they are those of scores.

@@ -18,10 +18,15 @@ struct ScoreStep {
   ir::NodeId node;
   std::string_view scores;   // the argument that they come in by; empty where it makes them
   std::string_view operand;  // what is added, or says where they are filled; empty: neither
+  bool adds;
   /// Sizes of the operand, and of what all steps up to this one make of zeros: [batch or 1, heads
   /// or 1, queries or 1, keys].
-  std::vector<shape::Int> operand_sizes, sizes;
+  std::vector<shape::Int> operand_sizes = {}, sizes = {};
 };
+
+/// What a mask is made with beside the steps: zeros to begin with, their type, their sizes.
+inline constexpr std::string_view kFill = "aten.full", kConvert = "aten.to.dtype",
+                                  kReshape = "aten.reshape";
 
 /// Scores are scale * (queries times keys) + what the steps make of zeros, wherever a key can be
 /// seen: one that cannot has so low a score that nothing of it is left.
