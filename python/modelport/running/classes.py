@@ -66,11 +66,13 @@ def _gives_logits(folder: Folder) -> bool:
 
 
 def cannot_generate(folder: Any, reason: str) -> Exception:
-    lost = ["copy the config.json of the model into the folder"] if "config.json" in reason else []
+    ways = ["copy the config.json of the model into the folder"] if "config.json" in reason else []
+    if "has no class" in reason:
+        ways.append("tell transformers of a class of your own first: AutoModelForCausalLM.register(ItsConfig, ItsClass)")
     return problem(
         "E0311",
         f"the model in {folder} cannot generate: {reason}",
-        *lost,
+        *ways,
         "call it in Python: modelport.load(folder)(**inputs)",
         "export the class that generates: modelport export onnx MODEL OUT --task text-generation",
     )
