@@ -352,7 +352,8 @@ def test_a_folder_that_does_not_name_its_class_says_so(exported: Any, tmp_path: 
     folder = shutil.copytree(exported("llama")[1], tmp_path / "llama")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"architectures": ["NoSuchModel"]}))
-    assert "transformers has no class NoSuchModel" in refused(lambda: modelport.load(folder).generate())
+    message = refused(lambda: modelport.load(folder).generate())
+    assert "transformers has no class NoSuchModel" in message and "register(ItsConfig, ItsClass)" in message
     (folder / "config.json").unlink()
     assert "names its class" in refused(lambda: modelport.load(folder).generate())
     (folder / "model.onnx").rename(folder / "decoder_model_merged.onnx")

@@ -68,7 +68,7 @@ def _gives_logits(folder: Folder) -> bool:
 def cannot_generate(folder: Any, reason: str) -> Exception:
     ways = ["copy the config.json of the model into the folder"] if "config.json" in reason else []
     if "has no class" in reason:
-        ways.append("tell transformers of a class of your own first: AutoModelForCausalLM.register(ItsConfig, ItsClass)")
+        ways.append("tell transformers of a class of your own: AutoModelForCausalLM.register(ItsConfig, ItsClass)")
     return problem(
         "E0311",
         f"the model in {folder} cannot generate: {reason}",
