@@ -41,6 +41,7 @@ PROMPTS, TEXT, LONG = (16, 512), 256, 4096
 BURST = 16  # tokens of a turn
 COLD = 4  # tokens at the beginning of a turn that do not count: memory is still the others'
 ROUNDS, LONG_ROUNDS = 6, 2  # in which processes are started anew, each time another one first
+PAUSE = 0.1  # seconds between two turns, in which the threads of the one before stop asking for more to do
 LATE = 256  # last steps of a text, where the cache is longest
 DTYPES = ("int4", "fp32")
 MOBIUS = Path(__file__).resolve().parent.parent / "build" / "mobius-onnx"
@@ -165,6 +166,7 @@ class Player:
 
     def turn(self) -> float:
         assert self._process.stdin is not None
+        time.sleep(PAUSE)
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
         return self._told()
