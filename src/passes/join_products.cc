@@ -16,6 +16,10 @@
 namespace modelport::passes {
 namespace {
 
+/// Weights of a product beside which calling its kernel takes no time, while taking the results
+/// apart takes as long as ever, and joining linked weights all of their loading time.
+constexpr std::int64_t kLarge = 2 << 20;
+
 constexpr std::string_view kFewBits = "com.microsoft.MatMulNBits";
 constexpr std::string_view kAsStored = "com.microsoft.FusedMatMul";
 
@@ -52,6 +56,11 @@ class JoinedProducts {
   const ir::Node& node(const Product& product) const { return graph_.node(product.node); }
   shape::Int rows(const Product& product) const { return type(product.weights[0]).shape[0]; }
 
+  bool is_large(const Product& product) const {
+    const auto columns = type(product.x).shape.back().constant();
+    return columns && *columns * rows(product).constant().value() >= kLarge;
+  }
+
   void find_groups() {
     for (std::uint32_t i = 0; i < graph_.nodes().size(); ++i) {
       auto product = product_at({i});
@@ -60,7 +69,9 @@ class JoinedProducts {
       groups_[{product->x, kind_of(*product)}].push_back(std::move(*product));
     }
     for (const auto& [key, group] : groups_) {
-      if (group.size() < 2) continue;
+      if (group.size() < 2 ||
+          std::ranges::all_of(group, [&](const Product& product) { return is_large(product); }))
+        continue;
       by_first_[group[0].node] = &group;
       for (const Product& product : group) done_.insert(product.node);
     }

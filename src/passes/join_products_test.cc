@@ -72,6 +72,19 @@ TEST_CASE("products of one tensor are one product, and its columns are parted af
   CHECK_FALSE(has(found, "onnx.Transpose"));
 }
 
+TEST_CASE("large products stay as they are, unless a small one is among them") {
+  constexpr std::string_view kProducts =
+      "  %1 = com.microsoft.FusedMatMul(inputs=[%x, @a], transB=1) : f32[b, s, 65536]\n"
+      "  %2 = com.microsoft.FusedMatMul(inputs=[%x, @b], transB=1) : f32[b, s, {0}]";
+  const auto with_rows = [&](int rows) {
+    return joined({.weights = fmt::format("@a: f32[65536, 32], @b: f32[{}, 32]", rows),
+                   .nodes = fmt::format(kProducts, rows),
+                   .outputs = "a = %1, b = %2"});
+  };
+  CHECK_FALSE(has(with_rows(65536), "modelport.joined"));
+  CHECK(has(with_rows(65535), "modelport.joined"));
+}
+
 TEST_CASE("weights that stay in the checkpoint are joined by onnxruntime, when it loads the file") {
   const std::string found = joined(kPlain, true);
   CHECK(has(found, "onnx.Concat(inputs=[@q.weight, @k.weight], axis=0) : f32[12, 32]"));
