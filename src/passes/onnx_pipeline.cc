@@ -56,12 +56,13 @@ void fuse_experts_in_few_bits(ir::Graph& graph, const WeightQuantization& how,
       const auto found = std::ranges::find(args, name, &ir::NamedArg::name);
       return how.bits_of(graph.value(*found->arg.get<ir::ValueId>()).name);
     };
-    if (bits("gate_up") != bits("down"))
+    const auto gate_up = bits("gate_up"), down = bits("down");
+    if (gate_up != down)
       context.notes.push_back({std::string(kWeightsInFewBits),
                                "both products of experts have the same bits in their kernel: "
                                "these stay floats",
                                ""});
-    return bits("gate_up") == bits("down") && bits("down") != 0;
+    return gate_up == down && down != 0;
   });
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "shape/expression.h"
+#include "shape/widen.h"
 
 namespace modelport::shape {
 
@@ -21,6 +22,14 @@ bool depends_on_data(const Bool& condition, const std::vector<Dim>& dims) {
 Dims dims_of(const std::vector<Dim>& dims) {
   Dims own;
   for (const Dim& dim : dims) own.declare(dim.name, dim.hint, dim.range);
+  return own;
+}
+
+Dims dims_of(const std::vector<Dim>& dims, const std::vector<Guard>& guards) {
+  Dims own = dims_of(dims);
+  for (const Guard& guard : guards) {
+    if (holds(guard.condition, own.values()).value_or(false)) own.settle(guard.condition, {});
+  }
   return own;
 }
 

@@ -13,5 +13,7 @@ bool depends_on_data(const Bool& condition, const std::vector<Dim>& dims);
 
 /// The dimensions with their examples and ranges, without what a capture asked of them.
 Dims dims_of(const std::vector<Dim>& dims);
+/// The same with the conditions that can be told from sizes and hold in the example.
+Dims dims_of(const std::vector<Dim>& dims, const std::vector<Guard>& guards);
 
 }  // namespace modelport::shape

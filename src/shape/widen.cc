@@ -217,10 +217,7 @@ std::optional<std::vector<Guard>> widen(Validity program, const OtherCapture& ot
 std::vector<OpenCondition> open_conditions(Validity program, const Dims& capture,
                                            const std::vector<AskedElsewhere>& elsewhere,
                                            const std::vector<Guard>& tried) {
-  Dims own = dims_of(program.dims);
-  for (const Guard& guard : program.guards) {
-    if (holds(guard.condition, own.values()).value_or(false)) own.settle(guard.condition, {});
-  }
+  Dims own = dims_of(program.dims, program.guards);
   std::vector<OpenCondition> open;
   const auto add = [&](const Guard& met, const Bindings& asked_at) {
     Guard guard = met;

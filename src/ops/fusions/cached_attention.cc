@@ -11,17 +11,8 @@
 namespace modelport::ops::fusions {
 namespace {
 
-std::string maybe_repeated(std::string_view what) {
-  return "{" + repeated_heads(what) + " | " + std::string(what) + "}";
-}
-
 std::string products() {
-  const std::string keys = maybe_repeated("keys");
-  std::string turned;
-  for (const std::string_view axes : {"dim0=2, dim1=3", "dim0=-1, dim1=-2", "dim0=-2, dim1=-1"})
-    turned +=
-        fmt::format("{}aten.transpose.int({}, self={})", turned.empty() ? "{" : " | ", axes, keys);
-  return "products@aten.matmul(self=query, other=" + turned + "})";
+  return "products@aten.matmul(self=query, other=" + transposed_keys(maybe_repeated("keys")) + ")";
 }
 
 std::string divided(const std::string& scores) {
@@ -148,12 +139,11 @@ class Finder {
     if (!is_in_full(site, path.steps.back().sizes))
       return "its masks have no row for each query and no column for each key";
     site.steps = path.steps;
-    const auto adds = [](const ScoreStep& step) { return !step.operand.empty(); };
+    const auto has_mask = [](const ScoreStep& step) { return !step.operand.empty(); };
     const ScoreStep& first = path.steps.front();
-    const ir::Node& node = graph_.node(first.node);
-    const ir::ValueId mask = *node.find(first.operand)->get<ir::ValueId>();
-    const bool alone = std::ranges::count_if(path.steps, adds) == 1 &&
-                       node.op == "aten.add.Tensor" && type(mask).shape.size() == 4;
+    const ir::ValueId mask = *graph_.node(first.node).find(first.operand)->get<ir::ValueId>();
+    const bool alone = std::ranges::count_if(path.steps, has_mask) == 1 && first.adds &&
+                       type(mask).shape.size() == 4;
     site.why_own_mask = alone ? read_mask(site, mask) : "more than one mask is added to its scores";
     return "";
   }
@@ -281,9 +271,8 @@ std::optional<Site> find_on_path(const ir::Graph& graph, const KnownNumbers& kno
   static const std::array<Pattern, 2> patterns{
       parse_pattern("aten.matmul(self=weights, other=" + maybe_repeated("values") + ")"),
       parse_pattern("aten.bmm(self=weights, mat2=" + flattened("values") + ")")};
-  static const std::vector<int> uses;  // these patterns do not ask for them
   for (const Pattern& pattern : patterns) {
-    const auto found = find(pattern, graph, graph.node(id), uses);
+    const auto found = find(pattern, graph, graph.node(id), kUsesNotAsked);
     if (!found || !found->is_value("values") || !found->is_value("weights")) continue;
     if (!appended(graph, found->value("values"))) continue;
     const auto path = find_score_path(graph, known, found->value("weights"));
@@ -308,9 +297,8 @@ std::optional<Site> find_cached_attention(const ir::Graph& graph, const KnownNum
     for (const auto& form : attention_forms()) parsed.push_back(parse_pattern(form.pattern));
     return parsed;
   }();
-  static const std::vector<int> uses;  // these patterns do not ask for them
   for (std::size_t i = 0; i < patterns.size(); ++i) {
-    const auto found = find(patterns[i], graph, graph.node(id), uses);
+    const auto found = find(patterns[i], graph, graph.node(id), kUsesNotAsked);
     if (!found || !found->is_value("keys") || !found->is_value("values")) continue;
     auto site = on_caches(graph, found->value("keys"), found->value("values"));
     if (!site) continue;

@@ -18,7 +18,6 @@ constexpr std::string_view kSliceOfColumns =
     "aten.slice.Tensor(self=_, dim=dim, start=start, end=_, step=1)";
 constexpr std::string_view kActivation = "aten.silu";
 constexpr std::size_t kColumnAxis = 2;  // of columns
-const std::vector<int> kUsesNotAsked;   // these patterns do not ask for them
 
 class CarriedFinder {
  public:

@@ -1,12 +1,6 @@
 #include "ops/fusions/causal_mask.h"
 
 namespace modelport::ops::fusions {
-namespace {
-
-/// Added to a score, it leaves nothing of it in the softmax, in any floating type.
-constexpr double kHidden = -6e4;
-
-}  // namespace
 
 std::variant<CausalMask, std::string> read_causal_mask(const ir::Graph& graph,
                                                        const KnownNumbers& known,
@@ -24,7 +18,7 @@ std::variant<CausalMask, std::string> read_causal_mask(const ir::Graph& graph,
   if (elements[id].is("where")) {
     const auto& parts = elements[id].parts;
     const auto plain = [&](std::size_t i) { return elements[parts[i]].kind == Term::Kind::real; };
-    if (!plain(1) || !plain(2) || number(parts[1]) != 0 || number(parts[2]) > kHidden)
+    if (!plain(1) || !plain(2) || number(parts[1]) != 0 || number(parts[2]) > kHiddenScore)
       return "the mask adds more to scores than zero and minus infinity";
     id = parts[0];
   }

@@ -9,6 +9,9 @@
 
 namespace modelport::ops::fusions {
 
+/// Added to a score or put in its place, it leaves nothing in the softmax, in any floating type.
+inline constexpr double kHiddenScore = -6e4;
+
 /// Keys up to the query's own place, without those that `padding` has a zero for; with a window,
 /// the query's own place and the `window - 1` before it.
 struct CausalMask {

@@ -13,6 +13,10 @@ std::string repeated_heads(std::string_view what) {
          "_joined@aten.view(size=_, " + grown + ")}";
 }
 
+std::string maybe_repeated(std::string_view what) {
+  return "{" + repeated_heads(what) + " | " + std::string(what) + "}";
+}
+
 std::optional<shape::Int> times_repeated(const Found& found, const std::string& what) {
   if (!found.is_value(what)) return std::nullopt;
   const auto& from = found.type(what).shape;

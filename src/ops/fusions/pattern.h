@@ -63,5 +63,7 @@ class Found {
 /// The names of the pattern where the node is an instance of it. `uses` counts each value's uses.
 std::optional<Found> find(const Pattern& pattern, const ir::Graph& graph, const ir::Node& node,
                           const std::vector<int>& uses);
+/// For patterns that do not ask for them.
+inline const std::vector<int> kUsesNotAsked;
 
 }  // namespace modelport::ops::fusions

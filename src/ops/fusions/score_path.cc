@@ -1,9 +1,12 @@
 #include "ops/fusions/score_path.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "ops/fusions/causal_mask.h"
 #include "ops/fusions/repeated_heads.h"
 #include "shape/program_dims.h"
 
@@ -12,8 +15,8 @@ namespace {
 
 using Sizes = std::vector<shape::Int>;
 
-/// A score this low leaves nothing in the softmax; a bound this low is one of the type itself.
-constexpr double kHidden = -6e4, kLowestOfHalf = -65504.0, kLowestOfFloat = -3e38;
+/// A bound this low is one of the type itself.
+constexpr double kLowestOfHalf = -65504.0, kLowestOfFloat = -3e38;
 
 enum class Effect { adds, hides, bounds, scales, divides };
 
@@ -42,21 +45,21 @@ constexpr std::array<std::string_view, 6> kSameElements{"aten.view",         "at
                                                         "aten._unsafe_view", "aten.to.dtype",
                                                         "aten.contiguous",   "aten.clone"};
 
-std::string turned(const std::string& keys) {
+std::string transposed(std::string_view keys, std::string_view axes_from_the_front) {
   std::string all;
-  for (const std::string_view axes :
-       {"dim0=2, dim1=3", "dim0=1, dim1=2", "dim0=-1, dim1=-2", "dim0=-2, dim1=-1"})
-    all += std::string(all.empty() ? "{" : " | ") + "aten.transpose.int(" + std::string(axes) +
-           ", self=" + keys + ")";
+  for (const std::string_view axes : {axes_from_the_front, std::string_view("dim0=-1, dim1=-2"),
+                                      std::string_view("dim0=-2, dim1=-1")})
+    all += fmt::format("{}aten.transpose.int({}, self={})", all.empty() ? "{" : " | ", axes, keys);
   return all + "}";
 }
 
 const std::vector<Pattern>& products() {
   static const std::vector<Pattern> parsed = [] {
-    const std::string query = flattened("query"), keys = turned(flattened("keys"));
+    const std::string query = flattened("query"),
+                      keys = transposed(flattened("keys"), "dim0=1, dim1=2");
     return std::vector<Pattern>{
-        parse_pattern("aten.matmul(self=query, other=" +
-                      turned("{" + repeated_heads("keys") + " | keys}") + ")"),
+        parse_pattern("aten.matmul(self=query, other=" + transposed_keys(maybe_repeated("keys")) +
+                      ")"),
         parse_pattern("aten.bmm(self=" + query + ", mat2=" + keys + ")"),
         parse_pattern("aten.baddbmm(self=added, batch1=" + query + ", batch2=" + keys +
                       ", beta=1, alpha=scale)"),
@@ -128,9 +131,8 @@ class Walk {
   }
 
   bool makes(const ir::Node& node) {
-    static const std::vector<int> uses;  // these patterns do not ask for them
     for (const Pattern& pattern : products()) {
-      const auto found = find(pattern, graph_, node, uses);
+      const auto found = find(pattern, graph_, node, kUsesNotAsked);
       if (!found || !found->is_value("query") || !found->is_value("keys")) continue;
       if (found->type("query").shape.size() != 4 || found->type("keys").shape.size() != 4) continue;
       product_.emplace(*found);
@@ -155,7 +157,7 @@ class Walk {
     if (!found) return false;
     switch (rule.effect) {
       case Effect::hides:
-        return *found <= kHidden;
+        return *found <= kHiddenScore;
       case Effect::bounds:
         return *found <=
                (type(node.results[0]).dtype == Dtype::f16 ? kLowestOfHalf : kLowestOfFloat);
@@ -237,10 +239,7 @@ class Walk {
   }
 
   const shape::Dims& dims() {
-    if (!dims_) {
-      dims_.emplace(shape::dims_of(graph_.dims));
-      for (const shape::Guard& guard : graph_.guards) dims_->settle(guard.condition, {});
-    }
+    if (!dims_) dims_.emplace(shape::dims_of(graph_.dims, graph_.guards));
     return *dims_;
   }
 
@@ -272,6 +271,8 @@ std::string flattened(std::string_view what) {
   const std::string name(what);
   return "{aten.reshape(shape=_, self=" + name + ") | aten.view(size=_, self=" + name + ")}";
 }
+
+std::string transposed_keys(std::string_view keys) { return transposed(keys, "dim0=2, dim1=3"); }
 
 std::optional<ScorePath> find_score_path(const ir::Graph& graph, const KnownNumbers& known,
                                          ir::ValueId weights) {

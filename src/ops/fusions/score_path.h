@@ -39,6 +39,9 @@ struct ScorePath {
 /// The pattern of `what`, [batch, heads, ...], with rows and heads in one axis.
 std::string flattened(std::string_view what);
 
+/// The pattern of keys that are transposed: [batch, heads, width, tokens].
+std::string transposed_keys(std::string_view keys);
+
 /// The path to `weights`, a softmax of scores or a view of one. Nothing where it is another one.
 std::optional<ScorePath> find_score_path(const ir::Graph& graph, const KnownNumbers& known,
                                          ir::ValueId weights);
