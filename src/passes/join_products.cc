@@ -17,7 +17,7 @@ namespace modelport::passes {
 namespace {
 
 /// Weights of a product beside which calling its kernel takes no time, while taking the results
-/// apart takes as long as ever, and joining linked weights all of their loading time.
+/// apart takes as long as ever.
 constexpr std::int64_t kLarge = 2 << 20;
 
 constexpr std::string_view kFewBits = "com.microsoft.MatMulNBits";
@@ -34,8 +34,8 @@ struct Product {
 
 class JoinedProducts {
  public:
-  JoinedProducts(const ir::Graph& graph, FusionContext& context, bool linked)
-      : graph_(graph), context_(context), linked_(linked), rebuild_(graph), users_(graph) {
+  JoinedProducts(const ir::Graph& graph, FusionContext& context)
+      : graph_(graph), context_(context), rebuild_(graph), users_(graph) {
     find_groups();
   }
 
@@ -189,24 +189,19 @@ class JoinedProducts {
     return attributes;
   }
 
-  /// One tensor of the file; where weights stay in the checkpoint, a node that onnxruntime computes
-  /// when it loads the file.
+  /// One tensor of the file.
   template <class Weight>
   ir::ValueId joined(const std::vector<Product>& group, const Weight& weight_of) {
     ir::ArgList parts;
     ir::TensorType whole = type(weight_of(group[0]));
     whole.shape[0] = shape::Int(0);
-    bool stays = linked_;
     for (const Product& product : group) {
       const ir::ValueId weight = weight_of(product);
       copy_early(weight);
       parts.push_back({rebuild_(weight)});
       whole.shape[0] = whole.shape[0] + type(weight).shape[0];
-      stays = stays && graph_.value(weight).origin == ir::Origin::weight;
     }
-    std::vector<ir::NamedArg> args{{"inputs", {std::move(parts)}}};
-    if (stays) args.push_back({"axis", {shape::Int(0)}});
-    return rebuild_.add(stays ? "onnx.Concat" : "modelport.joined", std::move(args), {whole},
+    return rebuild_.add("modelport.joined", {{"inputs", {std::move(parts)}}}, {whole},
                         node(group[0]).place)[0];
   }
 
@@ -220,7 +215,6 @@ class JoinedProducts {
 
   const ir::Graph& graph_;
   FusionContext& context_;
-  bool linked_;
   Rebuild rebuild_;
   ir::Users users_;
   std::map<std::pair<ir::ValueId, std::string>, std::vector<Product>> groups_;
@@ -238,9 +232,9 @@ bool decodes(const ir::Graph& graph) {
 
 }  // namespace
 
-void join_products(ir::Graph& graph, FusionContext& context, bool linked) {
+void join_products(ir::Graph& graph, FusionContext& context) {
   if (!decodes(graph)) return;
-  graph = JoinedProducts(graph, context, linked).run();
+  graph = JoinedProducts(graph, context).run();
   drop_unused(graph);
 }
 

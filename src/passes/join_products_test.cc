@@ -15,7 +15,7 @@ struct Decoder {
   std::string_view attention = "com.microsoft.GroupQueryAttention";
 };
 
-std::string joined(const Decoder& decoder, bool linked = false) {
+std::string joined(const Decoder& decoder) {
   constexpr std::string_view kText = R"(graph g(%x: f32[b, s, 32])
   where b in 1.. = 2, s in 1.. = 3
   weights {}
@@ -28,7 +28,7 @@ std::string joined(const Decoder& decoder, bool linked = false) {
   FusionContext context;
   ir::Graph graph = ir::parse_graph(
       fmt::format(kText, decoder.weights, decoder.nodes, decoder.attention, decoder.outputs));
-  join_products(graph, context, linked);
+  join_products(graph, context);
   ir::verify(graph);
   return ir::print(graph);
 }
@@ -83,12 +83,6 @@ TEST_CASE("large products stay as they are, unless a small one is among them") {
   };
   CHECK_FALSE(has(with_rows(65536), "modelport.joined"));
   CHECK(has(with_rows(65535), "modelport.joined"));
-}
-
-TEST_CASE("weights that stay in the checkpoint are joined by onnxruntime, when it loads the file") {
-  const std::string found = joined(kPlain, true);
-  CHECK(has(found, "onnx.Concat(inputs=[@q.weight, @k.weight], axis=0) : f32[12, 32]"));
-  CHECK_FALSE(has(found, "modelport.joined"));
 }
 
 TEST_CASE("codes are joined with codes and scales with scales") {

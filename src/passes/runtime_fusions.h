@@ -44,8 +44,8 @@ void fuse_heads(ir::Graph& graph, FusionContext& context);
 /// is.
 void fuse_flat_products(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators, where it decodes: products of one tensor with several weights
-/// become one. `linked`: weights stay in the checkpoint, as they lie there.
-void join_products(ir::Graph& graph, FusionContext& context, bool linked);
+/// become one, which stands in the file.
+void join_products(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: of what the logits alone are made from, the last token of each
 /// row is computed, and logits are [batch, 1, vocabulary]. An initializer, modelport.all_logits,
 /// brings the others back.
