@@ -96,11 +96,17 @@ at::Tensor Session::add_input(const std::string& name, const at::Tensor& real,
 }
 
 void Session::add_weight(const std::string& name, const at::Tensor& tensor, ir::WeightKind kind) {
-  if (owners_by_tensor_.contains(tensor.unsafeGetTensorImpl())) return;
+  const auto tie = [&](const Owner& owner) {
+    tied_names_[graph_.value(owner.value).name].push_back(name);
+  };
+  if (const auto known = owners_by_tensor_.find(tensor.unsafeGetTensorImpl());
+      known != owners_by_tensor_.end()) {
+    return tie(owners_[known->second]);
+  }
   for (const std::size_t index : owners_by_storage_[storage_of(tensor)]) {
     if (same_geometry(owners_[index].tensor, tensor) && storage_of(tensor) != nullptr) {
       owners_by_tensor_.emplace(tensor.unsafeGetTensorImpl(), index);
-      return;
+      return tie(owners_[index]);
     }
   }
   protect(tensor);

@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -43,8 +44,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The traced tensor that the model is to be called with.
   at::Tensor add_input(const std::string& name, const at::Tensor& real,
                        std::vector<shape::Int> shape);
-  /// Parameters and buffers, known by identity. A second name for the same tensor is a tie and adds
-  /// nothing.
+  /// Parameters and buffers, known by identity. A second name for the same tensor is a tie, of which
+  /// only the name is kept.
   void add_weight(const std::string& name, const at::Tensor& tensor, ir::WeightKind kind);
   /// Memory that belongs to the caller and is put back by `restore` if the model writes to it.
   void protect(const at::Tensor& tensor);
@@ -60,6 +61,9 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::vector<std::pair<ir::ValueId, at::Tensor>>& weight_tensors() const {
     return weight_tensors_;
   }
+
+  /// Further names of weights, by the one that the graph has.
+  const std::map<std::string, std::vector<std::string>>& tied_names() const { return tied_names_; }
 
   // --- conditions on sizes, with the place of the model's code
   ir::PlaceId place();
@@ -147,6 +151,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<const c10::TensorImpl*, std::size_t> owners_by_tensor_;
   std::unordered_map<const c10::StorageImpl*, std::vector<std::size_t>> owners_by_storage_;
   std::vector<Owner> owners_;
+  std::map<std::string, std::vector<std::string>> tied_names_;
   std::unordered_map<const c10::StorageImpl*, Owner> viewed_;  // plain memory behind views
   std::vector<std::pair<ir::ValueId, at::Tensor>> weight_tensors_;
   std::unordered_map<const c10::StorageImpl*, std::vector<KeptConstant>> constants_;

@@ -54,7 +54,9 @@ def test_weights_have_their_checkpoint_names_and_tied_ones_occur_once() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.b(self.a(x))
 
-    assert list(captured_at(Tied().eval(), (2, 4)).program.weights()) == ["a.weight"]
+    program = captured_at(Tied().eval(), (2, 4)).program
+    assert list(program.weights()) == ["a.weight"]
+    assert program.tied_names() == {"a.weight": ["b.weight"]}
 
 
 def test_a_write_through_a_view_is_seen_by_the_base_and_by_other_views() -> None:

@@ -100,6 +100,15 @@ def test_layers_may_have_bits_of_their_own(tmp_path):
     assert first and not any(name.endswith(".codes") for name in first)
 
 
+def test_a_head_that_is_the_embedding_as_well_has_both_names(tmp_path):
+    model = made("qwen3")
+    model.lm_head.weight = model.model.embed_tokens.weight
+    for name in ("lm_head", "model.embed_tokens"):
+        exported(model, dtype="int4", quantization={"layers": {name: "int8"}}).save(tmp_path / name)
+        stored = {row["name"]: row["bytes"] for row in Artifact(tmp_path / name / "model.onnx").summary["weights"]}
+        assert stored["model.embed_tokens.weight.codes"] == model.lm_head.weight.numel()
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

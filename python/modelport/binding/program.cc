@@ -182,6 +182,7 @@ void bind_program(py::module_& module) {
              return names;
            })
       .def("weights", [](const Program& self) { return self.weights; })
+      .def("tied_names", [](const Program& self) { return self.tied_names; })
       .def("set_range",
            [](Program& self, const std::string& name, std::int64_t lo,
               std::optional<std::int64_t> hi) {

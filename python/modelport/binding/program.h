@@ -26,6 +26,7 @@ using Names = std::map<std::string, std::string>;  // what is called by another 
 struct Program {
   ir::Graph graph;
   capture::WeightTensors weights;
+  std::map<std::string, std::vector<std::string>> tied_names;  // of weights, by their first name
   std::vector<shape::Guard> guards;  // all that were met, those that became ranges included
   shape::Substitution replacements;  // symbols that guards unified or pinned
   shape::Dims dims;                  // as the capture left them; a trial's has what it met

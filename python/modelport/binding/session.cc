@@ -66,6 +66,7 @@ class PySession {
     program->guards = session_->dims().guards();
     program->replacements = session_->dims().replacements();
     program->dims = session_->dims();
+    program->tied_names = session_->tied_names();
     for (const auto& [value, tensor] : session_->weight_tensors()) {
       program->weights.emplace(session_->graph().value(value).name, tensor.detach());
     }

@@ -17,6 +17,7 @@ import torch
 from ..base.errors import problem
 from ..runtimes.sessions import quiet_session
 from .input_facts import InputFacts
+from .quantization import names_of_weights
 
 _LOW, _HIGH = "modelport.Min.", "modelport.Max."
 _STEPS = 16  # tokens that an encoder-decoder writes where samples have none for its decoder
@@ -66,8 +67,7 @@ def settled(programs: Mapping[str, Any], model: Callable[[], torch.nn.Module], *
     the weights of all of them; one that `is_whole` has them under the names of a single program."""
     few = [program for program in programs.values() if program.quantization is not None]
     if few and few[0].quantization.layers:
-        weights = [row for program in few for row in program.captured.lazy_program.weights().items()]
-        few[0].quantization.refuse_unmatched(name for name, tensor in weights if tensor.dim() > 1)
+        few[0].quantization.refuse_unmatched(name for program in few for name in _names_of_matrices(program))
     rounded = [program for program in few if program.quantization.method == "gptq" and program.facts is None]
     if not rounded:
         return
@@ -82,6 +82,14 @@ def settled(programs: Mapping[str, Any], model: Callable[[], torch.nn.Module], *
     for program in rounded:
         own = program.captured.lazy_program.weights()
         program.facts = facts.of({name: state[name] for name in own if name in state} if is_whole else own)
+
+
+def _names_of_matrices(program: Any) -> Iterator[str]:
+    lazy = program.captured.lazy_program
+    matrices = {name for name, tensor in lazy.weights().items() if tensor.dim() > 1}
+    for weight, names in names_of_weights(lazy).items():
+        if weight in matrices:
+            yield from names
 
 
 def _run_of(model: Any, sample: Mapping[str, Any]) -> Callable[[], Any]:

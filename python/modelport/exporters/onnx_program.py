@@ -88,9 +88,7 @@ class OnnxProgram:
 
     def _quantization_settings(self) -> dict[str, Any] | None:
         how = self.quantization
-        if how is None:
-            return None
-        return how.settings(self._packed, self.captured.lazy_program.weights() if how.layers else ())
+        return None if how is None else how.settings(self._packed, self.captured.lazy_program)
 
     def lowered_again(self, **changes: Any) -> OnnxProgram:
         """The same capture with these fields of the config changed."""

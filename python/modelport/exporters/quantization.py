@@ -74,14 +74,16 @@ class Quantization:
             what = f"onnxruntime has no quick kernel for {pattern} in 8 bits with accuracy_level={self.accuracy_level}"
             raise problem("E0319", what, "accuracy_level=4")
 
-    def settings(self, packed: Mapping[str, Any], weights: Iterable[str] = ()) -> dict[str, Any]:
-        """As a lowering takes it. `packed` are the weights that the checkpoint has as codes, which stay as they are."""
+    def settings(self, packed: Mapping[str, Any], program: Any) -> dict[str, Any]:
+        """As a lowering of the program takes it. `packed` are the weights that the checkpoint has as codes, which stay
+        as they are."""
         own = {name: (weight.format.bits, weight.block, not weight.format.symmetric) for name, weight in packed.items()}
-        layers = {name: bits for name in weights if (bits := self._bits_of(name)) is not None}
+        names = names_of_weights(program) if self.layers else {}
+        layers = {weight: bits for weight, called in names.items() if (bits := self._bits_of(called)) is not None}
         return dataclasses.asdict(self) | {"stored": own, "only_stored": self.form == "stored", "layers": layers}
 
-    def _bits_of(self, weight: str) -> int | None:
-        fitting = [kind for pattern, kind in self.layers.items() if _fits(weight, pattern)]
+    def _bits_of(self, names: Iterable[str]) -> int | None:
+        fitting = [kind for pattern, kind in self.layers.items() if any(_fits(name, pattern) for name in names)]
         return LAYER_BITS[fitting[-1]] if fitting else None
 
     def of_part(self, weights: Iterable[str]) -> Quantization:
@@ -99,8 +101,7 @@ class Quantization:
                 modules = sorted({_module(name) for name in names})
                 close = difflib.get_close_matches(pattern, modules, n=4, cutoff=0.5) or modules
                 what = f"layers: no module with a matrix of weights is called {pattern}; there are {listed(close, 4)}"
-                tied = "a head that is the embedding as well has the embedding's name"
-                raise problem("E0319", what, "* stands for any letters: model.layers.0.*", tied)
+                raise problem("E0319", what, "* stands for any letters: model.layers.0.*")
 
     @classmethod
     def given(cls, asked: Any, dtype: Any = None) -> Quantization | None:
@@ -116,6 +117,12 @@ class Quantization:
             what = f"quantization has no field {', '.join(unknown)}"
             raise problem("E0319", what, f"it has: {', '.join(sorted(known))}")
         return cls(**(bits | dict(asked or {})))
+
+
+def names_of_weights(program: Any) -> dict[str, list[str]]:
+    """All that a weight is called: a head that is the embedding as well has two names, and is one tensor."""
+    tied = program.tied_names()
+    return {name: [name, *tied.get(name, ())] for name in program.weights()}
 
 
 def _module(weight: str) -> str:
