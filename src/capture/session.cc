@@ -97,7 +97,7 @@ at::Tensor Session::add_input(const std::string& name, const at::Tensor& real,
 
 void Session::add_weight(const std::string& name, const at::Tensor& tensor, ir::WeightKind kind) {
   const auto tie = [&](const Owner& owner) {
-    tied_names_[graph_.value(owner.value).name].push_back(name);
+    tied_names_[graph_.value(owner.memory->base).name].push_back(name);
   };
   if (const auto known = owners_by_tensor_.find(tensor.unsafeGetTensorImpl());
       known != owners_by_tensor_.end()) {

@@ -44,8 +44,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The traced tensor that the model is to be called with.
   at::Tensor add_input(const std::string& name, const at::Tensor& real,
                        std::vector<shape::Int> shape);
-  /// Parameters and buffers, known by identity. A second name for the same tensor is a tie, of which
-  /// only the name is kept.
+  /// Parameters and buffers, known by identity. A second name for the same tensor is a tie, of
+  /// which only the name is kept.
   void add_weight(const std::string& name, const at::Tensor& tensor, ir::WeightKind kind);
   /// Memory that belongs to the caller and is put back by `restore` if the model writes to it.
   void protect(const at::Tensor& tensor);

@@ -104,8 +104,7 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionCo
   }
   if (own) {
     for (const RuntimeFusion& fusion : kForOnnxruntimeAfter) fusion.run(lowered, context);
-    // Linked weights would be joined by onnxruntime, each time it loads the file: into memory that
-    // is freed again, after which malloc puts later weights where they are read slower.
+    // Linked weights would be joined by onnxruntime, each time it loads the file.
     if (!settings.keep_weights) join_products(lowered, context);
   }
   if (settings.last_logits) keep_last_tokens(lowered, context);
