@@ -187,7 +187,7 @@ def test_the_command_line_calibrates_on_a_text(story: Path, tmp_path: Path, caps
         (("--dtype", "int8", "--int8", "dynamic", "--calibration", "story.txt"), "--int8 static"),
         (("--dtype", "int4", "--calibration", "missing.txt"), "missing.txt"),
         (("--dtype", "int4", "--layers", "lm_head"), "--layers lm_head=int8"),
-        (("--dtype", "int4", "--layers", "lm_head=int8"), "has the embedding's name"),
+        (("--dtype", "int4", "--layers", "lm_heed=int8"), "there are lm_head"),
     ],
 )
 def test_the_command_line_says_what_is_missing(
