@@ -84,9 +84,6 @@ class JoinedProducts {
       found.x = input_of(node, 0);
       for (std::size_t i = 1; i < input_count(node); ++i)
         found.weights.push_back(input_of(node, i));
-    } else if (node.op == kAsStored && node.args.size() == 2 && node.find("transB") != nullptr) {
-      found.x = input_of(node, 0);
-      found.weights = {input_of(node, 1)};
     } else if (const auto product = weight_product(graph_, node);
                product && node.op == "onnx.MatMul" && type(node.results[0]).dtype == Dtype::f32 &&
                users_.only(input_of(node, 1))) {

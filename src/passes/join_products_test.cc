@@ -74,12 +74,14 @@ TEST_CASE("products of one tensor are one product, and its columns are parted af
 
 TEST_CASE("large products stay as they are, unless a small one is among them") {
   constexpr std::string_view kProducts =
-      "  %1 = com.microsoft.FusedMatMul(inputs=[%x, @a], transB=1) : f32[b, s, 65536]\n"
-      "  %2 = com.microsoft.FusedMatMul(inputs=[%x, @b], transB=1) : f32[b, s, {0}]";
+      "  %1 = onnx.Transpose(inputs=[@a], perm=[1, 0]) : f32[32, 65536]\n"
+      "  %2 = onnx.MatMul(inputs=[%x, %1]) : f32[b, s, 65536]\n"
+      "  %3 = onnx.Transpose(inputs=[@b], perm=[1, 0]) : f32[32, {0}]\n"
+      "  %4 = onnx.MatMul(inputs=[%x, %3]) : f32[b, s, {0}]";
   const auto with_rows = [&](int rows) {
     return joined({.weights = fmt::format("@a: f32[65536, 32], @b: f32[{}, 32]", rows),
                    .nodes = fmt::format(kProducts, rows),
-                   .outputs = "a = %1, b = %2"});
+                   .outputs = "a = %2, b = %4"});
   };
   CHECK_FALSE(has(with_rows(65536), "modelport.joined"));
   CHECK(has(with_rows(65535), "modelport.joined"));

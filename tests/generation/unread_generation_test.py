@@ -58,6 +58,18 @@ def test_a_decoder_is_exported_with_its_cache_without_reading_its_weights(
     assert got.tolist() == model.generate(**PROMPT, **SETTINGS).tolist()
 
 
+def test_products_of_one_tensor_are_joined_in_files_of_their_own_and_not_when_a_linked_one_is_loaded(
+    tmp_path: Path,
+) -> None:
+    saved(tiny_generators.DECODERS["llama"](), tmp_path / "model")
+    joined = {}
+    for weights in ("copy", "link"):
+        config = {"weights": weights, "operators": "onnxruntime"}
+        parts, _ = exported(tmp_path / "model", tmp_path / weights, **config)
+        joined[weights] = "products of one tensor" in {name for name, _, _ in parts["model"].graph.fusions()}
+    assert joined == {"copy": True, "link": False}
+
+
 def test_the_graph_is_that_of_a_model_in_memory(tmp_path: Path) -> None:
     model = saved(tiny_generators.DECODERS["qwen3"](), tmp_path / "model")
     in_memory = OnnxExporter().export_for_generation(model, PROMPT, OnnxConfig())

@@ -86,10 +86,10 @@ def settled(programs: Mapping[str, Any], model: Callable[[], torch.nn.Module], *
 
 def _names_of_matrices(program: Any) -> Iterator[str]:
     lazy = program.captured.lazy_program
-    matrices = {name for name, tensor in lazy.weights().items() if tensor.dim() > 1}
-    for weight, names in names_of_weights(lazy).items():
-        if weight in matrices:
-            yield from names
+    names = names_of_weights(lazy)
+    for weight, tensor in lazy.weights().items():
+        if tensor.dim() > 1:
+            yield from names[weight]
 
 
 def _run_of(model: Any, sample: Mapping[str, Any]) -> Callable[[], Any]:

@@ -75,8 +75,8 @@ class CacheBuffers:
 
 
 class LastBuffers:
-    """What a text leaves behind: the next one need not ask the system for memory, and
-    nothing has to be bound anew. At most those of one text are kept."""
+    """What a text leaves behind: the next one need not ask the system for memory, and nothing has to be
+    bound anew. At most those of one text are kept."""
 
     def __init__(self) -> None:
         self._kept: list[CacheBuffers] = []  # one at most; lists may be changed by several threads
