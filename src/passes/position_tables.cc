@@ -1,7 +1,11 @@
 #include "passes/position_tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
+
+#include "passes/onnx_passes.h"
 
 namespace modelport::passes {
 namespace {
@@ -20,6 +24,12 @@ bool only_mentions(const ir::Type& type, const std::set<std::string, std::less<>
 }
 
 }  // namespace
+
+PositionTables::PositionTables(const ir::Graph& source, Rebuild& rebuild, std::int64_t positions)
+    : source_(source), rebuild_(rebuild), count_(positions) {
+  program_.name = "tables";
+  program_.add_input("positions", ir::TensorType{Dtype::i64, {1, shape::Int(count_)}});
+}
 
 bool PositionTables::can_make(const ir::Graph& graph, const ops::fusions::Rotary& rotary) {
   const ir::TensorType& positions = graph.value(rotary.positions).tensor();
@@ -41,11 +51,16 @@ bool PositionTables::can_make(const ir::Graph& graph, const ops::fusions::Rotary
   return true;
 }
 
-ir::Arg PositionTables::translated(const ir::Arg& arg, const shape::Substitution& sizes) const {
-  if (const auto* id = arg.get<ir::ValueId>()) {
-    const auto known = made_.find(*id);
-    return {known == made_.end() ? rebuild_(*id) : known->second};
-  }
+/// A weight or what was copied already.
+ir::ValueId PositionTables::in_program(ir::ValueId of) {
+  if (const auto known = made_.find(of); known != made_.end()) return known->second;
+  const ir::Value& weight = source_.value(of);
+  const ir::ValueId added = program_.add_weight(weight.name, weight.tensor(), weight.weight_kind);
+  return made_.emplace(of, added).first->second;
+}
+
+ir::Arg PositionTables::translated(const ir::Arg& arg, const shape::Substitution& sizes) {
+  if (const auto* id = arg.get<ir::ValueId>()) return {in_program(*id)};
   if (const auto* size = arg.get<shape::Int>()) return {shape::substitute(*size, sizes)};
   const auto* list = arg.get<ir::ArgList>();
   if (list == nullptr) return arg;
@@ -62,30 +77,42 @@ void PositionTables::copy(const ir::Node& node, const shape::Substitution& sizes
   std::vector<ir::Type> types;
   for (const ir::ValueId id : node.results)
     types.emplace_back(with_sizes(source_.value(id).tensor(), sizes));
-  const auto results = rebuild_.add(node.op, std::move(args), std::move(types), node.place);
-  for (std::size_t i = 0; i < results.size(); ++i) made_[node.results[i]] = results[i];
+  const ir::NodeId added = program_.add_node(node.op, std::move(args), std::move(types));
+  for (std::size_t i = 0; i < node.results.size(); ++i)
+    made_[node.results[i]] = program_.node(added).results[i];
 }
 
-ir::ValueId PositionTables::table(const ops::fusions::Rotary& rotary, ir::ValueId of) {
+/// By the module that computes it: "model.rotary_emb.cos".
+std::string PositionTables::free_name(ir::ValueId of, std::string_view what) const {
+  const std::string& path =
+      source_.place(source_.node(source_.value(of).producer).place).module_path;
+  const std::string first = path.empty() ? std::string(what) : fmt::format("{}.{}", path, what);
+  std::string name = first;
+  for (int i = 1; rebuild_.graph().find_weight(name) != nullptr; ++i)
+    name = fmt::format("{}.{}", first, i);
+  return name;
+}
+
+ir::ValueId PositionTables::table(const ops::fusions::Rotary& rotary, ir::ValueId of,
+                                  std::string_view what) {
   if (const auto known = tables_.find(of); known != tables_.end()) return known->second;
   const auto& shape = source_.value(rotary.positions).tensor().shape;
   const shape::Substitution sizes{{std::string(*shape[0].as_symbol()), shape::Int(1)},
                                   {std::string(*shape[1].as_symbol()), shape::Int(count_)}};
-  const shape::Int count(count_);
-  if (!made_.contains(rotary.positions)) {
-    made_[rotary.positions] = rebuild_.add("modelport.positions", {{"count", {count}}},
-                                           {ir::TensorType{Dtype::i64, {1, count}}}, {})[0];
-  }
+  made_[rotary.positions] = program_.inputs[0];
   const auto chain = ops::fusions::chain_from(source_, rotary.positions, of);
   for (const ir::NodeId node : *chain) copy(source_.node(node), sizes);
-  const ir::ValueId whole = made_[of];
-  const Dtype dtype = rebuild_.type(whole).dtype;
-  const ir::ValueId columns = rebuild_.add("modelport.position_table",
-                                           {{"self", {whole}},
-                                            {"pairs", {shape::Int(rotary.pairs)}},
-                                            {"step", {shape::Int(rotary.step)}}},
-                                           {ir::TensorType{dtype, {count, rotary.pairs}}}, {})[0];
-  return tables_.emplace(of, columns).first->second;
+  const ir::ValueId columns = ops::fusions::add_columns(program_, in_program(of), rotary);
+  const std::string name = free_name(of, what);
+  program_.outputs.push_back({name, {columns}});
+  const ir::ValueId weight =
+      rebuild_.graph().add_weight(name, program_.value(columns).tensor(), ir::WeightKind::constant);
+  return tables_.emplace(of, weight).first->second;
+}
+
+ir::Graph PositionTables::program() && {
+  share_common(program_);  // models compute it in each layer
+  return std::move(program_);
 }
 
 }  // namespace modelport::passes

@@ -117,7 +117,12 @@ class InPlace {
     ir::Graph result = std::move(rebuild).finish();
     ir::drop_dead_nodes(result);
     drop_positions(result);
+    tables_ = std::move(tables).program();
     return result;
+  }
+  /// What computes the weights that `rebuilt` added, where it added any.
+  std::optional<ir::Graph> tables() && {
+    return tables_.outputs.empty() ? std::nullopt : std::optional(std::move(tables_));
   }
 
   /// A cache that anything else reads has to end with its last token.
@@ -286,6 +291,7 @@ class InPlace {
   FusionContext& context_;
   std::vector<CachedAttention> sites_;
   std::string why_all_columns_;
+  ir::Graph tables_;
 };
 
 }  // namespace
@@ -307,6 +313,7 @@ void put_caches_in_place(ir::Graph& graph, FusionContext& context) {
     return;
   }
   pass.note();
+  context.tables = std::move(pass).tables();
   graph = std::move(result);
 }
 

@@ -64,6 +64,7 @@ constexpr std::string_view kCausal =
 struct Fused {
   std::string text;
   std::vector<FusionNote> notes;
+  std::string tables;  // the graph that computes them
 };
 
 Fused fused(const std::string& text, std::int64_t context_length = 64) {
@@ -71,7 +72,8 @@ Fused fused(const std::string& text, std::int64_t context_length = 64) {
   FusionContext context{.context_length = context_length};
   put_caches_in_place(graph, context);
   ir::verify(graph);
-  return {ir::print(graph), context.notes};
+  if (context.tables) ir::verify(*context.tables);
+  return {ir::print(graph), context.notes, context.tables ? ir::print(*context.tables) : ""};
 }
 
 bool has(const std::string& text, std::string_view part) {
@@ -83,7 +85,7 @@ bool has(const std::string& text, std::string_view part) {
 TEST_CASE("attention on a cache turns its queries itself, and positions go") {
   const Fused result = fused(decoder(kCausal));
   CHECK(has(result.text, "modelport.group_query_attention(query=%x, key=%k, value=%k"));
-  CHECK(has(result.text, "modelport.positions(count=64)"));
+  CHECK(has(result.text, "cos=@cos, sin=@sin"));
   CHECK_FALSE(has(result.text, "position_ids"));
   CHECK_FALSE(has(result.text, "aten.le"));
   CHECK(has(result.text, "%past.0.key: f32[b, 2, cache_length, 16]"));
@@ -94,8 +96,40 @@ TEST_CASE("attention on a cache turns its queries itself, and positions go") {
 TEST_CASE("without a length of texts the rotation stays outside, and positions stay") {
   const Fused result = fused(decoder(kCausal), 0);
   CHECK(has(result.text, "modelport.group_query_attention(query=%"));
-  CHECK_FALSE(has(result.text, "modelport.positions"));
+  CHECK(result.tables.empty());
   CHECK(has(result.text, "position_ids"));
+}
+
+TEST_CASE("cos and sin of every position are weights, which a graph of its own computes once") {
+  const Fused result = fused(decoder(kCausal));
+  CHECK(has(result.text, "@cos: f32[64, 8] constant, @sin: f32[64, 8] constant"));
+  CHECK_FALSE(has(result.text, "aten.cos"));
+  CHECK(result.tables == R"(graph tables(%positions: i64[1, 64])
+  weights @inv: f32[8]
+{
+  %1 = aten.unsqueeze(self=%positions, dim=2) : i64[1, 64, 1]
+  %2 = aten.to.dtype(self=%1, dtype=f32) : f32[1, 64, 1]
+  %3 = aten.mul.Tensor(self=%2, other=@inv) : f32[1, 64, 8]
+  %4 = aten.cat(tensors=[%3, %3], dim=-1) : f32[1, 64, 16]
+  %5 = aten.cos(self=%4) : f32[1, 64, 16]
+  %6 = aten.select.int(self=%5, dim=0, index=0) : f32[64, 16]
+  %7 = aten.slice.Tensor(self=%6, dim=1, start=0, end=8, step=1) : f32[64, 8]
+  %8 = aten.sin(self=%4) : f32[1, 64, 16]
+  %9 = aten.select.int(self=%8, dim=0, index=0) : f32[64, 16]
+  %10 = aten.slice.Tensor(self=%9, dim=1, start=0, end=8, step=1) : f32[64, 8]
+  return cos = %7, sin = %10
+}
+)");
+}
+
+TEST_CASE("a table does not take the name of another weight") {
+  std::string text = decoder(kCausal);
+  for (std::size_t at = 0; (at = text.find("@inv", at)) != std::string::npos;)
+    text.replace(at, 4, "@cos");
+  text.replace(text.find("return"), 6, "%99 = aten.neg(self=@cos) : f32[8]\n  return other = %99,");
+  const Fused result = fused(text);
+  CHECK(has(result.text, "cos=@cos.1, sin=@sin"));
+  CHECK(has(result.tables, "weights @cos: f32[8]"));
 }
 
 TEST_CASE("a window is read off the mask, whichever way it is compared") {
@@ -193,7 +227,7 @@ TEST_CASE("a rotation with another sign is none") {
   text.replace(text.find(sum), sum.size(), "%15 = aten.sub.Tensor(self=%9, other=%14)");
   const Fused result = fused(text);
   CHECK(has(result.text, "modelport.group_query_attention(query=%"));
-  CHECK_FALSE(has(result.text, "modelport.positions"));
+  CHECK(result.tables.empty());
 }
 
 TEST_CASE("a cache that something else reads stays as it is") {

@@ -2,6 +2,7 @@
 // `OnnxSettings::operators` asks for them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ struct FusionContext {
   ops::fusions::KnownNumbers known = {};
   std::int64_t context_length = 0;  // tokens that tables of positions are made for; 0: unknown
   std::vector<FusionNote> notes = {};
+  /// Computes the weights that fusions added, its outputs by name, from 0, 1, 2, ...
+  std::optional<ir::Graph> tables = {};
 };
 
 struct RuntimeFusion {

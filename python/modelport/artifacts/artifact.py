@@ -164,6 +164,11 @@ class Artifact(WithLimits):
             rows.append({"file": name, "bytes": size, "state": state})
         return rows
 
+    def fingerprint_at_export(self, file: str) -> str | None:
+        """Of a file with weights that is the checkpoint's, by another name or its own."""
+        linked = self._json("modelport.linked", {}, lambda value: isinstance(value, str))
+        return linked.get(_FRESH.sub("", file)) or linked.get(file)
+
     def refuse_other_weights(self) -> None:
         """Raises where the weights outside the file are not all there, or are files of a checkpoint that changed."""
         rows = self.weight_files()
@@ -171,9 +176,8 @@ class Artifact(WithLimits):
             what = ", ".join(f"{row['file']} is {row['state']}" for row in lost)
             way = "copy the whole folder: weights lie beside the model"
             raise problem("E0103", f"{self.path}: of its weights, {what}", way, EXPORT_AGAIN)
-        linked = self._json("modelport.linked", {}, lambda value: isinstance(value, str))
         for name in (row["file"] for row in rows):
-            before = linked.get(_FRESH.sub("", name)) or linked.get(name)
+            before = self.fingerprint_at_export(name)
             file = self.path.parent / name
             if before is not None and not _artifact.is_unchanged(os.fspath(file), before):
                 raise problem(

@@ -22,6 +22,7 @@ struct OnnxGraph {
   std::shared_ptr<Program> program;
   int opset = 0;
   std::vector<passes::FusionNote> notes = {};  // on fusions for onnxruntime
+  std::optional<ir::Graph> tables = {};        // computes the weights that these added
 };
 
 /// Weights without axes whose number is in memory.
@@ -105,6 +106,7 @@ std::shared_ptr<OnnxGraph> lower_to_onnx(std::shared_ptr<Program> program, int o
                                     .last_logits = last_logits},
                                    context);
   lowered->notes = std::move(context.notes);
+  lowered->tables = std::move(context.tables);
   rename(*lowered, inputs, outputs);
   lowered->program = std::move(program);
   lowered->opset = opset;
@@ -218,10 +220,16 @@ onnx::OnnxRequest request_of(const OnnxGraph& lowered, const weights::WeightStor
           .inputs = inputs_of_products(given)};
 }
 
+weights::WeightStore weights_of(const OnnxGraph& lowered, const py::dict& places,
+                                const py::dict& made) {
+  weights::WeightStore store = store_of(*lowered.program, lowered.graph, sources_of(places, made));
+  if (lowered.tables) add_computed(*lowered.tables, store);
+  return store;
+}
+
 py::tuple write_graph(const OnnxGraph& lowered, const std::string& path, const py::dict& given,
                       const py::dict& places, const py::dict& made) {
-  const weights::WeightStore store =
-      store_of(*lowered.program, lowered.graph, sources_of(places, made));
+  const weights::WeightStore store = weights_of(lowered, places, made);
   const onnx::OnnxRequest request = request_of(lowered, store, given);
   onnx::OnnxWritten written;
   {
@@ -240,8 +248,7 @@ py::tuple write_graph(const OnnxGraph& lowered, const std::string& path, const p
 
 py::bytes bytes_of(const OnnxGraph& lowered, const py::dict& given, const py::dict& places,
                    const py::dict& made) {
-  const weights::WeightStore store =
-      store_of(*lowered.program, lowered.graph, sources_of(places, made));
+  const weights::WeightStore store = weights_of(lowered, places, made);
   return onnx::onnx_bytes(request_of(lowered, store, given));
 }
 

@@ -75,5 +75,10 @@ weights::WeightStore store_of(const Program& program, const WeightSources& sourc
 /// And those that a lowering put in the place of others: they are made, too.
 weights::WeightStore store_of(const Program& program, const ir::Graph& lowered,
                               const WeightSources& sources);
+/// One whose bytes are those of the tensor.
+weights::Weight in_memory(const std::string& name, const at::Tensor& tensor);
+/// And those that a lowering added: what `program` computes from 0, 1, 2, ... and weights of the
+/// store, by the names of its outputs.
+void add_computed(const ir::Graph& program, weights::WeightStore& store);
 
 }  // namespace modelport::binding

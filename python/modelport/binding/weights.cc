@@ -110,6 +110,14 @@ WeightSources sources_of(const py::dict& files, const py::dict& made) {
   return sources;
 }
 
+weights::Weight in_memory(const std::string& name, const at::Tensor& tensor) {
+  weights::Weight weight = described(name, tensor.scalar_type(), tensor);
+  weights::Contents contents = contents_of(tensor);
+  weight.bytes = contents.bytes;
+  weight.keep_alive = std::move(contents.keep_alive);
+  return weight;
+}
+
 weights::WeightStore store_of(const Program& program, const WeightSources& sources) {
   weights::WeightStore store;
   OpenFiles open;
@@ -127,11 +135,7 @@ weights::WeightStore store_of(const Program& program, const WeightSources& sourc
       make(weight, made->second);
       store.add_borrowed(std::move(weight));
     } else {
-      weights::Weight weight = described(name, tensor.scalar_type(), tensor);
-      weights::Contents contents = contents_of(tensor);
-      weight.bytes = contents.bytes;
-      weight.keep_alive = std::move(contents.keep_alive);
-      store.add_borrowed(std::move(weight));
+      store.add_borrowed(in_memory(name, tensor));
     }
   }
   return store;

@@ -111,11 +111,15 @@ def size_text(size: float) -> str:
 
 
 def linked_text(artifacts: Iterable[Artifact]) -> str:
-    """Where the weights of linked models are: in the checkpoint's files, or, where these have them in another form (as
-    another type, or divided otherwise), in the model's own."""
-    weights = [weight for artifact in artifacts for weight in artifact.summary["weights"]]
-    own = sum(weight["bytes"] for weight in weights if not weight["file"])
-    if own == sum(weight["bytes"] for weight in weights):
+    """Where the weights of linked models are: in the checkpoint's files, or, where these do not have them or in another
+    form (as another type, or divided otherwise), in the model's own."""
+    own = total = 0
+    for artifact in artifacts:
+        of_files = {row["file"]: row["bytes"] for row in artifact.weight_files()}
+        linked = sum(size for file, size in of_files.items() if artifact.fingerprint_at_export(file))
+        whole = sum(weight["bytes"] for weight in artifact.summary["weights"])
+        own, total = own + whole - linked, total + whole
+    if own == total:
         return "; the checkpoint has the weights in another form: they are copied"
     more = f", but for {size_text(own)}" if own > _SMALL else ""
     return f"; the weights stay in the files of the checkpoint{more}"

@@ -253,7 +253,11 @@ class Collector {
     initializer.transposed = transposed;
     initializer.weight = weight;
     initializer.is_state = is_state(id);
-    if (weight == nullptr && request_.options.weights != WeightLayout::left_out) {
+    // Of constants, which no module names, callers have none.
+    const bool is_named = graph_.value(id).weight_kind != ir::WeightKind::constant;
+    initializer.left_out =
+        request_.options.weights == WeightLayout::left_out && (is_named || weight == nullptr);
+    if (weight == nullptr && !initializer.left_out) {
       throw ExportError({.code = Code::missing_weight,
                          .what = fmt::format("weight {} has no values", graph_.value(id).name),
                          .ways_out = {"export from the model with its weights",
@@ -268,8 +272,7 @@ class Collector {
   void store_transposed(const ir::Node& node) {
     const ir::ValueId source = *(*node.find("inputs")->get<ir::ArgList>())[0].get<ir::ValueId>();
     const weights::Weight* weight = weight_of_[source.index];
-    const std::string name = graph_.value(source).name + ".transposed";
-    names_.rename(node.results[0], name);
+    names_.rename(node.results[0], graph_.value(source).name + ".transposed");
     add_weight(node.results[0], weight, true);
   }
 

@@ -47,6 +47,7 @@ struct Initializer {
   const weights::Weight* weight = nullptr;  // null: a constant of the graph, or left out
   bool transposed = false;
   bool is_state = false;  // a run changes it
+  bool left_out = false;  // an input that callers give
   std::shared_ptr<QuantizedTensors> quantized = {};
   QuantizedTensors::Part part = QuantizedTensors::Part::codes;  // of what is quantized
   std::vector<Initializer> parts = {};  // one after the other, where it is made of several

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <protozero/pbf_builder.hpp>
+#include <set>
 
 #include "backends/onnx/initializers.h"
 #include "backends/onnx/model_text.h"
@@ -35,9 +36,8 @@ class FileParts {
         locations_(initializers_.all.size()) {}
 
   const std::vector<Initializer>& initializers() const { return initializers_.all; }
-  bool goes_outside(const Initializer& initializer) const {
-    return !initializer.is_constant() && initializer.bytes > kSmall;
-  }
+  /// Whether its bytes are still to be written, to a file of their own.
+  bool goes_outside(std::size_t index) const;
   void place(std::size_t initializer, Location location) {
     locations_[initializer] = std::move(location);
   }
@@ -49,15 +49,22 @@ class FileParts {
  private:
   std::string graph_fields() const;
   std::string tensor_head(std::size_t index) const;
-  bool is_left_out(const Initializer& initializer) const {
-    return request_.options.weights == WeightLayout::left_out && !initializer.is_constant();
-  }
 
   const OnnxRequest& request_;
   ValueNames names_;
   Initializers initializers_;
   std::vector<std::optional<Location>> locations_;
 };
+
+bool FileParts::goes_outside(std::size_t index) const {
+  const Initializer& initializer = initializers_.all[index];
+  if (initializer.is_constant() || locations_[index]) return false;
+  const WeightLayout layout = request_.options.weights;
+  // Beside linked files only what is worth a file more. Large ones in the model file are copied and
+  // freed when onnxruntime loads it, after which glibc takes weights out of its heap.
+  if (layout == WeightLayout::linked) return initializer.bytes >= kLarge;
+  return layout == WeightLayout::beside && initializer.bytes > kSmall;
+}
 
 void FileParts::stream(const Initializer& initializer, weights::Sink& sink,
                        std::vector<weights::ConversionLoss>& losses) const {
@@ -86,7 +93,7 @@ std::string FileParts::graph_fields() const {
     // A state is an input with a value to begin with.
     const bool listed =
         initializer.is_state || (request_.options.weights_as_inputs && !initializer.is_constant());
-    if (!listed && !is_left_out(initializer)) continue;
+    if (!listed && !initializer.left_out) continue;
     const ir::TensorType type{initializer.dtype,
                               {initializer.shape.begin(), initializer.shape.end()}};
     builder.add_message(proto::Graph::input, value_message(initializer.name, type));
@@ -136,7 +143,7 @@ void FileParts::write(weights::Sink& sink, std::vector<weights::ConversionLoss>&
   std::uint64_t length = graph.size();
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const Initializer& initializer = initializers_.all[i];
-    if (is_left_out(initializer)) continue;
+    if (initializer.left_out) continue;
     const std::string fields = tensor_head(i);
     const std::string raw = locations_[i] ? "" : field_head(9, initializer.bytes);
     const std::uint64_t inside = locations_[i] ? 0 : initializer.bytes;
@@ -157,7 +164,7 @@ void FileParts::write(weights::Sink& sink, std::vector<weights::ConversionLoss>&
   sink.write(graph);
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const Initializer& initializer = initializers_.all[i];
-    if (is_left_out(initializer)) continue;
+    if (initializer.left_out) continue;
     sink.write(heads[i]);
     if (locations_[i]) continue;
     if (initializer.is_constant()) {
@@ -174,22 +181,44 @@ void pad_to(weights::Sink& sink, std::uint64_t alignment) {
   if (beyond != 0) sink.write(std::span(kZeros).first(alignment - beyond));
 }
 
-/// Streams the weights into files beside the model, and says where they went.
-std::deque<weights::AtomicFile> write_beside(FileParts& parts, const OnnxOptions& options,
+/// Names for files beside the model that no file has which it points into.
+class DataNames {
+ public:
+  DataNames(const OnnxRequest& request, std::filesystem::path path)
+      : first_(std::move(path += request.options.data_suffix)) {
+    if (request.options.weights != WeightLayout::linked) return;
+    for (const weights::Weight& weight : request.weights.weights())
+      if (weight.file) taken_.insert(weight.file->path().filename());
+  }
+
+  std::filesystem::path next() {
+    for (;;) {
+      std::filesystem::path name = first_;
+      if (count_ != 0) name += fmt::format("_{}", count_);
+      ++count_;
+      if (!taken_.contains(name.filename())) return name;
+    }
+  }
+
+ private:
+  std::filesystem::path first_;
+  std::set<std::filesystem::path> taken_;
+  std::size_t count_ = 0;
+};
+
+/// Streams weights into files beside the model, and says where they went.
+std::deque<weights::AtomicFile> write_beside(FileParts& parts, const OnnxRequest& request,
                                              const std::filesystem::path& path,
                                              std::vector<weights::ConversionLoss>& losses) {
+  const std::uint64_t most = request.options.shard_bytes;
+  DataNames names(request, path);
   std::deque<weights::AtomicFile> files;
   for (std::size_t i = 0; i < parts.initializers().size(); ++i) {
     const Initializer& initializer = parts.initializers()[i];
-    if (!parts.goes_outside(initializer)) continue;
-    const bool full = options.shard_bytes != 0 && !files.empty() && files.back().written() != 0 &&
-                      files.back().written() + initializer.bytes > options.shard_bytes;
-    if (files.empty() || full) {
-      std::filesystem::path file = path;
-      file += files.empty() ? options.data_suffix
-                            : fmt::format("{}_{}", options.data_suffix, files.size());
-      files.emplace_back(std::move(file));
-    }
+    if (!parts.goes_outside(i)) continue;
+    const bool full = most != 0 && !files.empty() && files.back().written() != 0 &&
+                      files.back().written() + initializer.bytes > most;
+    if (files.empty() || full) files.emplace_back(names.next());
     weights::AtomicFile& file = files.back();
     pad_to(file, initializer.bytes >= kLarge ? kPage : 64);
     parts.place(i, {file.path().filename().string(), file.written()});
@@ -226,11 +255,9 @@ void link_weights(FileParts& parts, const OnnxOptions& options,
 OnnxWritten write_onnx(const OnnxRequest& request, const std::filesystem::path& path) {
   OnnxWritten written;
   FileParts parts(request);
-  std::deque<weights::AtomicFile> files;
-  if (request.options.weights == WeightLayout::beside)
-    files = write_beside(parts, request.options, path, written.losses);
   if (request.options.weights == WeightLayout::linked)
     link_weights(parts, request.options, std::filesystem::absolute(path).parent_path());
+  std::deque<weights::AtomicFile> files = write_beside(parts, request, path, written.losses);
   weights::AtomicFile model(path);
   parts.write(model, written.losses);
   model.finish();

@@ -19,8 +19,8 @@ namespace modelport::onnx {
 enum class WeightLayout {
   beside,   // one or more files next to the model
   inside,   // in the model file, which protobuf limits to 2 GB
-  linked,   // where they are: in the checkpoint's own safetensors files
-  left_out  // not at all: they become inputs
+  linked,   // where they are, in the checkpoint's own safetensors files; others beside the model
+  left_out  // parameters and buffers become inputs
 };
 
 struct OnnxOptions {

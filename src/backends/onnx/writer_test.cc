@@ -195,6 +195,59 @@ TEST_CASE("a graph without its weights takes them as inputs") {
   CHECK(find(model, "table") == nullptr);
 }
 
+TEST_CASE("a graph without its weights keeps the constants of the model's code") {
+  std::string text(kModel);
+  text.replace(text.find("@copy: f32[2]"), 13, "@copy: f32[2] constant");
+  const ir::Graph graph = ir::parse_graph(text);
+  const weights::WeightStore weights = store();
+  const ModelSummary model = read(onnx_bytes(
+      {.graph = graph, .weights = weights, .options = {.weights = WeightLayout::left_out}}));
+  CHECK(find(model, "copy") != nullptr);
+  CHECK(std::ranges::none_of(model.inputs, [](const auto& x) { return x.name == "copy"; }));
+}
+
+namespace {
+
+/// `name` as a tensor of a file: so many numbers, all zero.
+weights::Weight in_file(std::string name, weights::Shape shape, const std::filesystem::path& path) {
+  std::size_t count = 1;
+  for (const std::int64_t size : shape) count *= static_cast<std::size_t>(size);
+  std::ofstream(path, std::ios::binary) << std::string(count * sizeof(float), '\0');
+  const auto file = std::make_shared<const MappedFile>(MappedFile::open(path));
+  return {.name = std::move(name), .shape = std::move(shape), .bytes = file->bytes(), .file = file};
+}
+
+}  // namespace
+
+TEST_CASE("beside linked weights what is large gets a file of its own, under a name that is free") {
+  const std::filesystem::path folder = fresh_folder();
+  const ir::Graph graph = ir::parse_graph(
+      "graph g(%i: i64[batch])\n  where batch in 1.. = 2\n"
+      "  weights @linked: f32[512, 1024], @made: f32[512, 1024], @small: f32[512, 4]\n{\n"
+      "  %1 = onnx.Gather(inputs=[@linked, %i], axis=0) : f32[batch, 1024]\n"
+      "  %2 = onnx.Gather(inputs=[@made, %i], axis=0) : f32[batch, 1024]\n"
+      "  %3 = onnx.Gather(inputs=[@small, %i], axis=0) : f32[batch, 4]\n"
+      "  return x = %1, y = %2, z = %3\n}\n");
+  weights::WeightStore weights;
+  // As if it had a second name here.
+  weights.add_borrowed(in_file("linked", {512, 1024}, folder / "m.onnx_data"));
+  weights.add_owned("made", Dtype::f32, {512, 1024}, std::vector<std::byte>(512 * 1024 * 4));
+  weights.add_owned("small", Dtype::f32, {512, 4}, std::vector<std::byte>(512 * 4 * 4));
+  const OnnxRequest request{
+      .graph = graph, .weights = weights, .options = {.weights = WeightLayout::linked}};
+  for (int i = 0; i < 2; ++i) {  // the same the second time, over what is there
+    const OnnxWritten written = write_onnx(request, folder / "m.onnx");
+    const ModelSummary model = read(bytes_of(folder / "m.onnx"));
+    CHECK(find(model, "linked")->file == "m.onnx_data");
+    CHECK(find(model, "made")->file == "m.onnx_data_1");
+    CHECK(find(model, "small")->file.empty());
+    CHECK(written.files ==
+          std::vector<std::filesystem::path>{folder / "m.onnx", folder / "m.onnx_data_1"});
+    CHECK(std::filesystem::file_size(folder / "m.onnx_data_1") == 512 * 1024 * 4);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("a weight that is nowhere is an error with ways out") {
   const ir::Graph graph = ir::parse_graph(kModel);
   const weights::WeightStore none;

@@ -1,20 +1,8 @@
-// What caches in place need beside attention: tables for every position, and the order of tokens.
+// What caches in place need beside attention: the order of tokens.
 #include "ops/decompositions/linear.h"
 #include "ops/emit/emitter.h"
 
 namespace modelport::ops::parts {
-
-/// [1, positions, columns]: each `step`-th column, as many as there are pairs.
-Value position_table(emit::Emitter& e) {
-  const Int pairs = e.call().integer("pairs");
-  const Int step = e.call().integer("step");
-  const Value rows = e.call("aten.select.int", {e.tensor("self"), 0, 0});
-  return e.call("aten.slice.Tensor", {rows, 1, 0, pairs * step, step});
-}
-
-Value positions(emit::Emitter& e) {
-  return e.call("aten.unsqueeze", {e.call("aten.arange", {e.arg("count")}), 0});
-}
 
 /// The kernel counts the tokens of a row; it does not look where the mask has them. So the new ones
 /// come first, with padding behind them, and there is padding in the first call only.

@@ -41,8 +41,6 @@ Value solve_triangular(emit::Emitter& e);
 Value trace(emit::Emitter& e);
 
 // --- caches in place
-Value position_table(emit::Emitter& e);
-Value positions(emit::Emitter& e);
 Value tokens_come_first(emit::Emitter& e);
 
 }  // namespace modelport::ops::parts

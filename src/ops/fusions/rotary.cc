@@ -215,4 +215,23 @@ std::optional<std::vector<ir::NodeId>> chain_from(const ir::Graph& graph, ir::Va
   return chain;
 }
 
+ir::ValueId add_columns(ir::Graph& graph, ir::ValueId table, const Rotary& rotary) {
+  const ir::TensorType whole = graph.value(table).tensor();
+  const auto add = [&](std::string op, std::vector<ir::NamedArg> args, shape::Int columns) {
+    const ir::NodeId node = graph.add_node(
+        std::move(op), std::move(args), {ir::TensorType{whole.dtype, {whole.shape[1], columns}}});
+    return graph.node(node).results[0];
+  };
+  const ir::ValueId rows = add(
+      "aten.select.int", {{"self", {table}}, {"dim", {shape::Int(0)}}, {"index", {shape::Int(0)}}},
+      whole.shape[2]);
+  return add("aten.slice.Tensor",
+             {{"self", {rows}},
+              {"dim", {shape::Int(1)}},
+              {"start", {shape::Int(0)}},
+              {"end", {shape::Int(rotary.pairs * rotary.step)}},
+              {"step", {shape::Int(rotary.step)}}},
+             shape::Int(rotary.pairs));
+}
+
 }  // namespace modelport::ops::fusions

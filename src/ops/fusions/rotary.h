@@ -27,4 +27,7 @@ std::optional<Rotary> read_rotary(const ir::Graph& graph, const KnownNumbers& kn
 std::optional<std::vector<ir::NodeId>> chain_from(const ir::Graph& graph, ir::ValueId positions,
                                                   ir::ValueId value);
 
+/// [tokens, pairs], the columns for pairs, of `table` [1, tokens, columns].
+ir::ValueId add_columns(ir::Graph& graph, ir::ValueId table, const Rotary& rotary);
+
 }  // namespace modelport::ops::fusions

@@ -87,14 +87,6 @@ Results group_query_attention(Call& call) {
   return {call.tensor("query"), cache, cache};
 }
 
-Results position_table(Call& call) {
-  const Shape& shape = call.shape("self");
-  call.require(shape.size() == 3, "a table of positions has three axes");
-  return one(call.dtype_of("self"), {shape[1], call.integer("pairs")});
-}
-
-Results positions(Call& call) { return one(Dtype::i64, {1, call.integer("count")}); }
-
 Results tokens_come_first(Call& call) {
   call.require(call.rank("attention_mask") == 2, "a mask of tokens has two axes");
   return one(Dtype::boolean, {});
@@ -342,18 +334,6 @@ constexpr std::array kAttentionOps{
           .samples = "f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], f32[1, 2, a], f32[1, 2, "
                      "a], f32[1, 2, 4, 6]; f32[1, 2, a, 4], f32[1, 2, a, 4], f32[1, 2, a, 6], "
                      "f32[1, 2, a, 4], f32[1, 2, a], f32[1, 2, 4, 6]"},
-    OpDef{.name = "modelport.position_table",
-          .schema = "(Tensor self, int pairs, int step=1) -> Tensor",
-          .infer = position_table,
-          .onnx = decompose(parts::position_table),
-          .executorch = refuse("it is for onnxruntime"),
-          .samples = "f32[1, a, 16], 8; f32[1, a, 16], 8, 2"},
-    OpDef{.name = "modelport.positions",
-          .schema = "(SymInt count) -> Tensor",
-          .infer = positions,
-          .onnx = decompose(parts::positions),
-          .executorch = refuse("it is for onnxruntime"),
-          .samples = "7"},
     OpDef{.name = "modelport.tokens_come_first",
           .schema = "(Tensor attention_mask, SymInt tokens) -> Tensor",
           .infer = tokens_come_first,
