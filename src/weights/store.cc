@@ -82,7 +82,8 @@ const Weight& WeightStore::at(std::string_view name) const {
   Diagnostic d;
   d.code = Code::missing_weight;
   d.what = fmt::format("the model needs weight {}, and no source gave it", quote_text(name));
-  d.ways_out = {"check that the checkpoint belongs to this model class"};
+  d.ways_out = {"check that the checkpoint belongs to this model class",
+                "give values to a model on the meta device"};
   throw ExportError(std::move(d));
 }
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from tiny_models import tiny
 from transformers import (
+    BertConfig,
     BertModel,
     LlamaForCausalLM,
     SwitchTransformersConfig,
@@ -188,6 +189,15 @@ def test_a_folder_is_exported_without_copying_its_weights(llama: LlamaForCausalL
 def test_a_model_in_memory_has_nothing_to_link_to(bert: BertModel, tmp_path: Path) -> None:
     with pytest.raises(modelport.ExportError, match="needs a checkpoint to point into"):
         export(bert, weights="link").save(tmp_path / "x.onnx")
+
+
+def test_a_model_on_the_meta_device_has_no_values_and_its_graph_alone_can_be_had(tmp_path: Path) -> None:
+    with torch.device("meta"):
+        model = BertModel(BertConfig(vocab_size=99, hidden_size=32, num_hidden_layers=1, num_attention_heads=2)).eval()
+    with pytest.raises(modelport.ExportError, match=r"E0104.*has no values[^~]*export_params=False"):
+        export(model).save(tmp_path / "x.onnx")
+    graph = onnx.load(str(export(model).save(tmp_path / "x.onnx", export_params=False))).graph
+    assert "embeddings.word_embeddings.weight" in {row.name for row in graph.input}
 
 
 def test_a_save_that_fails_leaves_what_was_there(bert: BertModel, tmp_path: Path) -> None:

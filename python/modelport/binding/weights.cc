@@ -134,7 +134,7 @@ weights::WeightStore store_of(const Program& program, const WeightSources& sourc
       weights::Weight weight = described(name, made->second.dtype, tensor);
       make(weight, made->second);
       store.add_borrowed(std::move(weight));
-    } else {
+    } else if (!tensor.is_meta()) {  // which has no values
       store.add_borrowed(in_memory(name, tensor));
     }
   }
