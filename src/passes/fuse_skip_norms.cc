@@ -1,8 +1,10 @@
-// A sum and the norm of it, as residual connections have them, by one kernel of onnxruntime's that
-// gives both.
+// A sum and the norm of it, as residual connections have them. By the root mean square they are one
+// kernel of onnxruntime's that gives both. Around a mean they are a kernel each: that for both goes
+// number by number and takes longer than the two.
 #include <map>
 #include <set>
 
+#include "ir/users.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite.h"
 #include "passes/runtime_fusions.h"
@@ -10,12 +12,20 @@
 namespace modelport::passes {
 namespace {
 
+constexpr std::string_view kFusion = "sum and norm";
+
 class SkipNorms {
  public:
   SkipNorms(const ir::Graph& graph, FusionContext& context)
-      : graph_(graph), context_(context), rebuild_(graph) {
+      : graph_(graph), users_(graph), context_(context), rebuild_(graph) {
     for (std::uint32_t i = 0; i < graph.nodes().size(); ++i) {
-      if (fits(graph.node({i}))) norm_of_.try_emplace(input_of(graph.node({i}), 0), ir::NodeId{i});
+      const ir::Node& node = graph.node({i});
+      if (!fits(node)) continue;
+      if (is_quicker_apart(node)) {
+        apart_.insert({i});
+      } else {
+        norm_of_.try_emplace(input_of(node, 0), ir::NodeId{i});
+      }
     }
   }
 
@@ -24,7 +34,9 @@ class SkipNorms {
       const ir::Node& node = graph_.node({i});
       if (done_.contains({i})) continue;
       const auto norm = node.results.empty() ? norm_of_.end() : norm_of_.find(node.results[0]);
-      if (norm == norm_of_.end()) {
+      if (apart_.contains({i})) {
+        keep_apart(node);
+      } else if (norm == norm_of_.end()) {
         rebuild_.copy(node);
       } else {
         fuse(node, norm->second);
@@ -50,12 +62,36 @@ class SkipNorms {
     for (std::size_t i = 1; i < input_count(norm); ++i) {
       const ir::ValueId weight = input_of(norm, i);
       if (weight == ir::ValueId{}) continue;
-      if (graph_.value(weight).origin != ir::Origin::weight || type(weight).shape.size() != 1)
-        return false;
+      const bool is_stored = graph_.value(weight).origin == ir::Origin::weight;
+      if ((!is_stored && !is_quicker_apart(norm)) || type(weight).shape.size() != 1) return false;
     }
     const ir::Node& add = graph_.node(graph_.value(sum).producer);
     return add.op == "onnx.Add" && type(input_of(add, 0)).shape == of.shape &&
            type(input_of(add, 1)).shape == of.shape;
+  }
+
+  /// In f16 onnxruntime would convert between the two.
+  bool is_quicker_apart(const ir::Node& norm) const {
+    return norm.op == "onnx.LayerNormalization" && type(norm.results[0]).dtype == Dtype::f32;
+  }
+
+  /// onnxruntime makes one node of both when it loads the file, where nobody else reads the sum;
+  /// but not where the norm's weight has an axis more.
+  void keep_apart(const ir::Node& norm) {
+    context_.notes.push_back({std::string(kFusion), "a kernel for each is quicker",
+                              graph_.place(norm.place).module_path});
+    if (!users_.only(input_of(norm, 0))) return rebuild_.copy(norm);
+    std::vector<ir::ValueId> inputs;
+    for (std::size_t i = 0; i < input_count(norm); ++i)
+      inputs.push_back(rebuild_(input_of(norm, i)));
+    const ir::TensorType& weight = rebuild_.type(inputs[1]);
+    inputs[1] = rebuild_.emit("onnx.Unsqueeze", {inputs[1], rebuild_.ints({0})}, {},
+                              {weight.dtype, {shape::Int(1), weight.shape[0]}}, norm.place);
+    std::vector<ir::NamedArg> attributes;
+    for (const ir::NamedArg& arg : norm.args)
+      if (arg.name != "inputs") attributes.push_back(arg);
+    rebuild_.replace(norm.results[0], rebuild_.emit(norm.op, inputs, std::move(attributes),
+                                                    type(norm.results[0]), norm.place));
   }
 
   void fuse(const ir::Node& add, ir::NodeId id) {
@@ -76,14 +112,16 @@ class SkipNorms {
     rebuild_.replace(norm.results[0], results[0]);
     rebuild_.replace(add.results[0], results[1]);
     done_.insert(id);
-    context_.notes.push_back({"sum and norm", "", graph_.place(norm.place).module_path});
+    context_.notes.push_back({std::string(kFusion), "", graph_.place(norm.place).module_path});
   }
 
   const ir::Graph& graph_;
+  ir::Users users_;
   FusionContext& context_;
   Rebuild rebuild_;
   std::map<ir::ValueId, ir::NodeId> norm_of_;  // by the sum
   std::set<ir::NodeId> done_;
+  std::set<ir::NodeId> apart_;
 };
 
 }  // namespace

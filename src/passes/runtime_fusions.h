@@ -38,7 +38,8 @@ struct RuntimeFusion {
 void put_caches_in_place(ir::Graph& graph, FusionContext& context);
 /// Convolutions over a state and new tokens become one operator that gives the next state, too.
 void carry_convolutions(ir::Graph& graph, FusionContext& context);
-/// On the graph of ONNX operators: a sum and the norm of it become one node that gives both.
+/// On the graph of ONNX operators: a sum and the norm of it become one node that gives both, where
+/// that is quicker, and are kept apart where it is not.
 void fuse_skip_norms(ir::Graph& graph, FusionContext& context);
 /// On the graph of ONNX operators: attention takes heads side by side, as the products around it
 /// have them.
