@@ -193,11 +193,11 @@ def test_a_text_beyond_the_models_positions_is_warned_of(loaded: Any, monkeypatc
 def test_what_a_file_asks_of_data_is_looked_at_in_every_step(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def is_true(_bound: BoundValues, place: int) -> bool:
-        asked.append(place)
-        return len(asked) < 3
+    def truths(_bound: BoundValues, start: int) -> list[bool]:
+        asked.append(start)
+        return [len(asked) < 3]
 
-    monkeypatch.setattr(BoundValues, "is_true", is_true)
+    monkeypatch.setattr(BoundValues, "truths", truths)
     if plain_loop.can_step(loaded._parts.decoder):
         with pytest.raises(ExportError, match="another case"):
             loaded.generate(**padded(5), max_new_tokens=20, do_sample=False)

@@ -42,6 +42,14 @@ class CacheBuffers:
             self._values = [self._memory.to_value(tensor) for tensor in self.tensors]
         return self._values
 
+    def are(self, values: Sequence[Any]) -> bool:
+        return self._values is values
+
+    @property
+    def ready(self) -> int:
+        """Tokens that there is room for, in memory that was taken."""
+        return min(self._taken, self.room)
+
     def row(self, row: int) -> list[Any]:
         """How the runtime sees one of the rows."""
         return [self._memory.to_value(tensor[row : row + 1]) for tensor in self.tensors]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -69,6 +69,15 @@ class InPlaceCache(SessionCache):
             self.states = [row.empty(batch) for row in self._others]
         self._buffers.take_memory(needed)
         self.values = self._buffers.tensors
+
+    def prepare_steps(self, batch: int, most: int) -> int:
+        """Room for the next token in each row. For how many steps there is room now, at most so many."""
+        self.prepare(batch, 1)
+        return min(most, self._held.ready - self.seen)
+
+    def stands(self, tokens: int, values: Sequence[Any]) -> bool:
+        """Whether there are so many tokens, in buffers that the runtime sees as these."""
+        return self.seen == tokens and self._buffers is not None and self._buffers.are(values)
 
     def _new(self, batch: int, room: int) -> CacheBuffers:
         shapes = [row.past.sized({ROOM: room}, batch) for row in self._growing]
@@ -258,8 +267,13 @@ class InPlaceDecoder(Decoder):
         results = self._file.run_bound(bound, feeds, len(names))
         return {name: self.memory.to_tensor(value) for name, value in zip(names, results, strict=True)}, bound
 
+    def masks(self, bound: Any, arrays: Iterable[Any]) -> list[Any]:
+        """For the next steps, as many of them as the file is for. One made after the other takes less time than each of
+        them between two steps, when nothing that it needs is in the processor's cache."""
+        return bound.integers(_MASK, arrays)
+
     def run_again(self, bound: Any, mask: Any) -> None:
-        """With another mask, an array; all other inputs and the outputs lie where they lay."""
+        """With another of `masks`; all other inputs and the outputs lie where they lay."""
         self._file.run_bound_again(bound, _MASK, mask, len(self._step.outputs))
 
     def _called(self, inputs: Mapping[str, torch.Tensor], values: Sequence[Any]) -> dict[str, torch.Tensor]:

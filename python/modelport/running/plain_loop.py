@@ -19,6 +19,7 @@ from .parts import Parts
 from .steps_in_place import StepsInPlace, can_step
 
 _FIRST_TOKENS = 256  # that a text has room for
+_NOBODY: Any = np.False_  # has come to an end
 _KNOWN = frozenset(("attention_mask", "position_ids", "logits_to_keep", "past_key_values", "use_cache"))
 # What a class may do in a way of its own; then the loop is transformers'.
 _HOOKS = ("prepare_inputs_for_generation", "_update_model_kwargs_for_generation")
@@ -55,18 +56,22 @@ def generated(
     steps, text, ends = _Steps(model, parts.decoder, given), _Text(input_ids), _Ends(criteria)
     padding = None if config._pad_token_tensor is None else config._pad_token_tensor.numpy()
     unfinished: Any = np.ones(len(input_ids), np.int64)
+    chosen = _drawn if config.do_sample else _best
     logits = steps.prompt(input_ids)
     while True:
-        scores = processors(text.ids, logits.clone()) if processors else logits  # who may keep them
-        tokens = _drawn(scores) if config.do_sample else _best(scores)
+        if processors:  # who may keep what they get
+            logits = processors(text.ids, torch.from_numpy(logits).clone()).numpy()
+        tokens = chosen(logits)
         if ends.by_tokens:  # a row that has ended goes on with padding
             tokens = tokens * unfinished + padding * (1 - unfinished)
         text.add(tokens)
         if streamer is not None:
             streamer.put(torch.from_numpy(tokens))
-        unfinished &= ~ends(text, tokens)
-        if not unfinished.any():
-            break
+        ended = ends(text, tokens)
+        if ended is not _NOBODY:
+            unfinished &= ~ended
+            if not unfinished.any():
+                break
         logits = steps.after(tokens)
     if streamer is not None:
         streamer.end()
@@ -76,13 +81,14 @@ def generated(
 # What is done between two steps is done on arrays: see StepsInPlace.
 
 
-def _drawn(scores: torch.Tensor) -> Any:
-    return torch.multinomial(torch.nn.functional.softmax(scores, dim=-1), num_samples=1).squeeze(1).numpy()
+def _drawn(scores: Any) -> Any:
+    shares = torch.nn.functional.softmax(torch.from_numpy(scores), dim=-1)
+    return torch.multinomial(shares, num_samples=1).squeeze(1).numpy()
 
 
-def _best(scores: torch.Tensor) -> Any:
+def _best(scores: Any) -> Any:
     """torch's own takes ten times as long for a row as long as a vocabulary. Both give the first of equal ones."""
-    return scores.numpy().argmax(-1)
+    return scores.argmax(-1)
 
 
 class _Text:
@@ -124,11 +130,11 @@ class _Ends:
             return self._criteria(text.ids, None).numpy()
         if text.length >= self._most:
             return np.True_
-        return np.False_ if self._tokens is None else np.isin(tokens, self._tokens)
+        return _NOBODY if self._tokens is None else (tokens[:, None] == self._tokens).any(1)
 
 
 class _Steps:
-    """Logits of the last token, in fp32, call after call; they are good until the next one."""
+    """Logits of the last token, an array of fp32, call after call; they are good until the next one."""
 
     def __init__(self, model: Any, decoder: Any, given: Mapping[str, Any]):
         self._model, self._decoder = model, decoder
@@ -136,7 +142,7 @@ class _Steps:
         self._mask, self._positions = given.get("attention_mask"), given.get("position_ids")
         self._in_place: StepsInPlace | None = None
 
-    def prompt(self, ids: torch.Tensor) -> torch.Tensor:
+    def prompt(self, ids: torch.Tensor) -> Any:
         """`ids` are the whole text, or what is new of it, where the mask is longer."""
         whole = self._mask is None or self._mask.shape[1] == ids.shape[1]
         fresh = ids[:, self._cache.get_seq_length() :] if whole else ids
@@ -145,12 +151,11 @@ class _Steps:
         logits = self._model(fresh, **given, use_cache=True, logits_to_keep=1).logits[:, -1].float()
         if can_step(self._decoder):
             self._in_place = StepsInPlace(self._decoder, self._cache, self._mask, positions)
-        return logits
+        return logits.numpy()
 
-    def after(self, tokens: Any) -> torch.Tensor:
+    def after(self, tokens: Any) -> Any:
         if self._in_place is not None:
-            logits = self._in_place(tokens)
-            return logits if logits.dtype == torch.float32 else logits.float()
+            return self._in_place(tokens)
         batch = len(tokens)
         given = {"input_ids": torch.from_numpy(tokens)[:, None]}
         if self._mask is not None:
@@ -159,4 +164,4 @@ class _Steps:
             given["position_ids"] = self._positions = self._positions[:, -1:] + 1
         call = Call(given, batch, 1, self._cache.get_seq_length())
         feeds = decoder_feeds(self._decoder.inputs(call.past), call, encoder_decoder=False)
-        return self._decoder.run(feeds, call, self._cache)["logits"][:, -1].float()
+        return self._decoder.run(feeds, call, self._cache)["logits"][:, -1].float().numpy()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..artifacts.limits import Limits
+from ..base.errors import ExportError
 from .onnxruntime import integers_value, memory_of, shape_of
 
 
@@ -27,7 +28,7 @@ class BoundValues:
         self._limits = None if limits is None else limits.without_repeated(self._shapes)
         self._fed: set[str] = set()
         self._results: list[Any] = []
-        self._views: dict[int, Any] = {}  # bytes of results, where they lie, by their place
+        self._bytes: dict[int, list[Any]] = {}  # of results from a place on, where they lie
         self.runs = 0
         self._bind_wanted()  # first, and so they come out first
         for (past, present), value in zip(names, kept, strict=True):
@@ -45,37 +46,49 @@ class BoundValues:
         for name, value in feeds.items():
             self._binding.bind_ortvalue_input(name, value)
 
-    def take_integers(self, name: str, array: Any) -> None:
-        """The same of one input, an array of int64 that is dense."""
-        self._check_sizes({name: list(array.shape)})
-        self._binding.bind_ortvalue_input(name, integers_value(array))
+    def integers(self, name: str, arrays: Iterable[Any]) -> list[Any]:
+        """Values of one input for the next runs, of dense arrays of int64. Those from the first on that the file is not
+        for are left out; where that is the first of all, it is refused."""
+        values: list[Any] = []
+        for array in arrays:
+            try:
+                self._check_sizes({name: list(array.shape)})
+            except ExportError:
+                if values:
+                    break
+                raise
+            values.append(integers_value(array))
+        return values
 
     def _check_sizes(self, shapes: Mapping[str, list[int]]) -> None:
         self._shapes.update(shapes)
         if self._limits is not None:
             self._limits.check_sizes([self._shapes[name] for name in self._limits.inputs])
 
-    def run(self, *, again: bool = False) -> list[Any]:
-        """What is wanted. With `again` it lies where it lay after the last call, whose sizes it has; else it is the
-        caller's, as soon as that has made tensors of it: the values themselves are good until the next run."""
+    def run_again(self, name: str, value: Any) -> None:
+        """With one of `integers`, the rest as in the last call: what is wanted lies where it lay, in the same sizes."""
         self.runs += 1
-        if again:
-            self._session.run_with_iobinding(self._binding)
-            return self._results
+        self._binding.bind_ortvalue_input(name, value)
+        self._session.run_with_iobinding(self._binding)
+
+    def run(self) -> list[Any]:
+        """What is wanted. It is the caller's, as soon as that has made tensors of it: the values themselves are good
+        until the next run."""
+        self.runs += 1
         self._bind_wanted()
         self._session.run_with_iobinding(self._binding)
         from onnxruntime import OrtValue
 
         found = self._binding.get_outputs_as_ortvaluevector()
         self._results = [OrtValue(found[self._places[name]]) for name in self._wanted]
-        self._views = {}
+        self._bytes = {}
         return self._results
 
-    def is_true(self, place: int) -> bool:
-        """Whether all is true that the last run gave for this of what is wanted; a step asks it again and again."""
-        if place not in self._views:
-            self._views[place] = memory_of(self._results[place])
-        return b"\0" not in self._views[place].raw
+    def truths(self, start: int) -> list[bool]:
+        """Of what is wanted from this place on: whether all is true that the last run gave. Every step asks."""
+        if start not in self._bytes:
+            self._bytes[start] = [memory_of(value) for value in self._results[start:]]
+        return [b"\0" not in found.raw for found in self._bytes[start]]
 
     def _bind_wanted(self) -> None:
         for name in self._places:

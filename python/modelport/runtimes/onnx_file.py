@@ -85,17 +85,16 @@ class OnnxFile:
         self._call.take(results[outputs:], lambda value: bool(value.numpy().all()))
         return results[:outputs]
 
-    def run_bound_again(self, bound: BoundValues, name: str, array: Any, outputs: int) -> None:
-        """As the last call, with another array for one input; outputs lie where they lay, in the sizes that they had.
-        For a file without state of its own: what it gives further are conditions."""
-        bound.take_integers(name, array)
+    def run_bound_again(self, bound: BoundValues, name: str, value: Any, outputs: int) -> None:
+        """As the last call, with another of `bound.integers` for one input; outputs lie where they lay, in the sizes
+        that they had. For a file without state of its own: what it gives further are conditions."""
         try:
-            results = bound.run(again=True)
+            bound.run_again(name, value)
         except Exception as error:
             raise self._refused({}, error) from error
         self._huge_pages.called()
-        if self.limits is not None:
-            self.limits.check_data([bound.is_true(place) for place in range(outputs, len(results))])
+        if self.limits is not None and not all(truths := bound.truths(outputs)):
+            self.limits.check_data(truths)
 
     def reset(self) -> None:
         """Buffers that the model writes to, as they were when it was exported."""
