@@ -38,8 +38,10 @@ MOST_MEMORY = 0.25  # of the builder's peak
 LEAST_SPEED = 1.0  # of the builder's tokens per second, in all
 THREADS = 2
 PROMPTS, TEXT, LONG = (16, 512), 256, 4096
-BURST = 16  # tokens of a turn
-COLD = 4  # tokens at the beginning of a turn that do not count: memory is still the others'
+# Tokens of a turn. What else the machine does comes and goes within seconds: short turns meet the same of it. A long text
+# would be pauses for the most part.
+BURST, BURST_OF_LONG = 4, 16
+COLD = 1 / 4  # of a turn, at its beginning, does not count: memory is still the others'
 ROUNDS, LONG_ROUNDS = 6, 2  # in which processes are started anew, each time another one first
 PAUSE = 0.1  # seconds between two turns, in which the threads of the one before stop asking for more to do
 LATE = 256  # last steps of a text, where the cache is longest
@@ -50,6 +52,18 @@ MOBIUS_PACKAGES = ("mobius-onnx", "onnxscript>=0.7.1", "onnx-ir", "onnx-shape-in
 
 
 # --- what runs in processes of its own --------------------------------------------------------------------------------
+
+
+class Turn(NamedTuple):
+    """How many tokens it has, and how many of them do not count."""
+
+    tokens: int
+    cold: int
+
+    @classmethod
+    def of(cls, text: int) -> Turn:
+        burst = BURST if text <= LATE else BURST_OF_LONG
+        return cls(burst, int(burst * COLD))
 
 
 class Turns:
@@ -91,13 +105,14 @@ def play_genai(folder: Path, length: int, tokens: int, turns: Turns) -> None:
         generator.append_tokens((np.arange(length) % 900)[None].astype(np.int32))
         generator.generate_next_token()
         turns.end()
+        turn = Turn.of(tokens)
         for i in range(tokens if has_text else 0):
-            if i % BURST == 0:
+            if i % turn.tokens == 0:
                 turns.wait()
-            if i % BURST == COLD:
+            if i % turn.tokens == turn.cold:
                 turns.begin()
             generator.generate_next_token()
-            if i % BURST == BURST - 1:
+            if i % turn.tokens == turn.tokens - 1:
                 turns.end()
 
 
@@ -105,6 +120,8 @@ def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     import torch
 
     import modelport
+
+    turn = Turn.of(tokens)
 
     class Bursts:
         """Stops `generate` after the prompt and every few tokens, until it is its turn again."""
@@ -116,12 +133,12 @@ def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
             self.told += 1
             if self.told == 0:
                 return
-            place = (self.told - 1) % BURST  # of the next token, in its turn; the first one belongs to the prompt
+            place = (self.told - 1) % turn.tokens  # of the next token, in its turn; the first one belongs to the prompt
             if place == 0:
                 turns.end()
                 if self.told <= self.more:
                     turns.wait()
-            if place == COLD:
+            if place == turn.cold:
                 turns.begin()
 
         def end(self) -> None: ...
@@ -131,7 +148,7 @@ def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     settings = {"attention_mask": torch.ones_like(ids), "do_sample": False}
     turns.ready()
     for has_text in readings(length):
-        more = tokens // BURST * BURST if has_text else 0
+        more = tokens // turn.tokens * turn.tokens if has_text else 0
         turns.wait()
         turns.begin()
         model.generate(ids, max_new_tokens=1 + more, min_new_tokens=1 + more, **settings, streamer=Bursts(more))
@@ -255,8 +272,8 @@ class Rates(NamedTuple):
 
     @property
     def late(self) -> list[float]:
-        """Of the last tokens, where the cache is longest."""
-        return self.decode[-LATE // BURST :]
+        """Of the last tokens of a long text, where the cache is longest."""
+        return self.decode[-LATE // BURST_OF_LONG :]
 
     @property
     def whole(self) -> list[float]:
@@ -271,15 +288,16 @@ def every(rounds: list[Rates], key: str) -> list[float]:
 def round_of_turns(folders: dict[str, Path], length: int, tokens: int) -> dict[str, Rates]:
     players: dict[str, Player] = {}
     found = {who: Rates([], []) for who in folders}
+    burst = Turn.of(tokens)
     try:
         for who, folder in folders.items():
             players[who] = Player("load" if "load" in who else "genai", folder, length, tokens)
         for i, has_text in enumerate(readings(length)):
-            for turn in range(1 + tokens // BURST if has_text else 1):
+            for turn in range(1 + tokens // burst.tokens if has_text else 1):
                 for who, player in players.items():  # always in this order: nobody has two turns without a break
                     time_s = player.turn()
                     if turn > 0:
-                        found[who].decode.append((BURST - COLD) / time_s)
+                        found[who].decode.append((burst.tokens - burst.cold) / time_s)
                     elif i > 0:
                         found[who].prefill.append(length / time_s)
     finally:
@@ -314,10 +332,12 @@ def speeds(name: str, folders: dict[str, Path], size: Size, requirements: Requir
     print(f"; memory is read at {bandwidth / 1e9:.1f} GB/s", flush=True)
     for who, rates in found.items():
         prefill = max(every(rates, "prefill"))
-        decode, late = median(every(rates, "decode")), median(every(rates, "late"))
+        decode = median(every(rates, "decode"))
         share = decode * weight_bytes(folders[who]) / bandwidth
         print(f"  {who:22} prefill {prefill:8.1f}  decode {decode:6.2f}, ", end="")
-        print(f"last {min(tokens, LATE)} {late:6.2f}, {share:.0%} of the bandwidth by weights alone")
+        if tokens > LATE:
+            print(f"last {LATE} {median(every(rates, 'late')):6.2f}, ", end="")
+        print(f"{share:.0%} of the bandwidth by weights alone")
     # Of a short text the last steps are all steps.
     keys = ["prefill", "decode"] + ["whole", "late"] * (tokens > LATE)
     for who in [who for who in folders if who != "theirs"]:
@@ -365,6 +385,7 @@ def main() -> int:
     if options.play is not None:
         name, folder, length, tokens = options.play
         PLAYERS[name](Path(folder), int(length), int(tokens), Turns())
+        sys.stdin.read()  # to end now would take time of those whose turn it is
         return 0
     if options.cores:
         os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})  # what is started inherits it
