@@ -2,7 +2,7 @@
 """Language models for onnxruntime next to onnxruntime-genai's own builder: export, memory, prefill and decoding.
 
 Qwen3 with the sizes of 0.6B and random weights, 2 threads. Exits with 1 and a list when a requirement is missed. Every
-export is a process of its own. Files are compared by processes that take turns, a prompt or 16 tokens at a time, so
+export is a process of its own. Files are compared by processes that take turns, a prompt or some tokens at a time, so
 that what else the machine does meets all of them. A process in which the weights came to lie in better pages of memory
 stays up to 5 % quicker as long as it lives, so that all of them are started anew in each of several rounds. What counts
 is the mean of the rounds: of a prompt each is the ratio of the quickest readings, of a text the median of its turns'.
@@ -20,138 +20,27 @@ What a step spends its time on, at any length of text and without generating it,
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bench_onnx import in_own_process, whole_command
+from llm_players import BURST_OF_LONG, LATE, THREADS, Player, Turn, readings
 from requirements import Requirements, seconds, shown
 
 LEAST_EXPORT_RATIO = 4.0  # of the builder's time, int4 and linked fp32
 MOST_MEMORY = 0.25  # of the builder's peak
 LEAST_SPEED = 1.0  # of the builder's tokens per second, in all
-THREADS = 2
 PROMPTS, TEXT, LONG = (16, 512), 256, 4096
-# Tokens of a turn. What else the machine does comes and goes within seconds: short turns meet the same of it. A long text
-# would be pauses for the most part.
-BURST, BURST_OF_LONG = 4, 16
-COLD = 1 / 4  # of a turn, at its beginning, does not count: memory is still the others'
 ROUNDS, LONG_ROUNDS = 6, 2  # in which processes are started anew, each time another one first
-PAUSE = 0.1  # seconds between two turns, in which the threads of the one before stop asking for more to do
-LATE = 256  # last steps of a text, where the cache is longest
 DTYPES = ("int4", "fp32")
 MOBIUS = Path(__file__).resolve().parent.parent / "build" / "mobius-onnx"
 # What of its needs the environment has not, or has in a version that other peers want.
 MOBIUS_PACKAGES = ("mobius-onnx", "onnxscript>=0.7.1", "onnx-ir", "onnx-shape-inference")
-
-
-# --- what runs in processes of its own --------------------------------------------------------------------------------
-
-
-class Turn(NamedTuple):
-    """How many tokens it has, and how many of them do not count."""
-
-    tokens: int
-    cold: int
-
-    @classmethod
-    def of(cls, text: int) -> Turn:
-        burst = BURST if text <= LATE else BURST_OF_LONG
-        return cls(burst, int(burst * COLD))
-
-
-class Turns:
-    """One of several processes, each of which computes while the others wait: a line says when, another how long it
-    took. What else the machine does then meets all of them, and a ratio means more than its parts."""
-
-    def __init__(self) -> None:
-        self._start = 0.0
-
-    def ready(self) -> None:
-        print(json.dumps(None), flush=True)
-
-    def wait(self) -> None:
-        if not sys.stdin.readline():
-            sys.exit(0)  # nobody wants more
-
-    def begin(self) -> None:
-        self._start = time.perf_counter()
-
-    def end(self) -> None:
-        print(json.dumps(time.perf_counter() - self._start), flush=True)
-
-
-def play_genai(folder: Path, length: int, tokens: int, turns: Turns) -> None:
-    import numpy as np
-    import onnxruntime_genai as genai
-
-    config = genai.Config(str(folder))
-    # The checkpoint names no token that ends a text, and genai wants one.
-    config.overlay('{"model": {"eos_token_id": 1, "pad_token_id": 1}}')
-    config.overlay(f'{{"model": {{"decoder": {{"session_options": {{"intra_op_num_threads": {THREADS}}}}}}}}}')
-    params = genai.GeneratorParams(model := genai.Model(config))
-    params.set_search_options(max_length=length + tokens + 1, min_length=length + tokens + 1, do_sample=False)
-    turns.ready()
-    for has_text in readings(length):
-        turns.wait()
-        generator = genai.Generator(model, params)  # which sets its cache to zero: not while others are measured
-        turns.begin()
-        generator.append_tokens((np.arange(length) % 900)[None].astype(np.int32))
-        generator.generate_next_token()
-        turns.end()
-        turn = Turn.of(tokens)
-        for i in range(tokens if has_text else 0):
-            if i % turn.tokens == 0:
-                turns.wait()
-            if i % turn.tokens == turn.cold:
-                turns.begin()
-            generator.generate_next_token()
-            if i % turn.tokens == turn.tokens - 1:
-                turns.end()
-
-
-def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
-    import torch
-
-    import modelport
-
-    turn = Turn.of(tokens)
-
-    class Bursts:
-        """Stops `generate` after the prompt and every few tokens, until it is its turn again."""
-
-        def __init__(self, more: int) -> None:
-            self.told, self.more = -1, more  # the prompt comes first
-
-        def put(self, _tokens: Any) -> None:
-            self.told += 1
-            if self.told == 0:
-                return
-            place = (self.told - 1) % turn.tokens  # of the next token, in its turn; the first one belongs to the prompt
-            if place == 0:
-                turns.end()
-                if self.told <= self.more:
-                    turns.wait()
-            if place == turn.cold:
-                turns.begin()
-
-        def end(self) -> None: ...
-
-    model = modelport.load(folder, threads=THREADS)
-    ids = (torch.arange(length) % 900)[None]
-    settings = {"attention_mask": torch.ones_like(ids), "do_sample": False}
-    turns.ready()
-    for has_text in readings(length):
-        more = tokens // turn.tokens * turn.tokens if has_text else 0
-        turns.wait()
-        turns.begin()
-        model.generate(ids, max_new_tokens=1 + more, min_new_tokens=1 + more, **settings, streamer=Bursts(more))
 
 
 def measure_bandwidth() -> float:
@@ -161,43 +50,6 @@ def measure_bandwidth() -> float:
     torch.set_num_threads(THREADS)
     numbers = torch.ones(1 << 28)
     return numbers.nbytes / min(seconds(numbers.sum) for _ in range(8))
-
-
-def readings(length: int) -> list[bool]:
-    """One for each time that a prompt is read in a round, and whether a text follows it. The first one allocates."""
-    prompts = max(2, min(5, 1024 // length))
-    return [i == prompts - 1 for i in range(prompts)]
-
-
-PLAYERS = {"genai": play_genai, "load": play_load}
-
-
-class Player:
-    """A process that waits for its turns."""
-
-    def __init__(self, kind: str, folder: Path, length: int, tokens: int):
-        command = [sys.executable, __file__, "--play", kind, str(folder), str(length), str(tokens)]
-        # What libraries print must not be taken for a time.
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self._told()  # it has loaded its model
-
-    def turn(self) -> float:
-        assert self._process.stdin is not None
-        time.sleep(PAUSE)
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-        return self._told()
-
-    def _told(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError("a process that was measured has ended")
-        return json.loads(line)
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
 
 # --- the parts --------------------------------------------------------------------------------------------------------
@@ -376,17 +228,11 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--home", type=Path, help="keep checkpoint and exports in this folder")
     parser.add_argument("--files", type=Path, nargs=2, metavar=("OURS", "THEIRS"), help="measure these, export nothing")
     parser.add_argument("--cores", help=f"processors to run on, such as 0,1 (there are {THREADS} threads)")
-    parser.add_argument("--play", nargs=4, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main() -> int:
     options = parsed()
-    if options.play is not None:
-        name, folder, length, tokens = options.play
-        PLAYERS[name](Path(folder), int(length), int(tokens), Turns())
-        sys.stdin.read()  # to end now would take time of those whose turn it is
-        return 0
     if options.cores:
         os.sched_setaffinity(0, {int(core) for core in options.cores.split(",")})  # what is started inherits it
     requirements = Requirements()
