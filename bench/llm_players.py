@@ -62,6 +62,7 @@ def play_genai(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     config.overlay(f'{{"model": {{"decoder": {{"session_options": {{"intra_op_num_threads": {THREADS}}}}}}}}}')
     params = genai.GeneratorParams(model := genai.Model(config))
     params.set_search_options(max_length=length + tokens + 1, min_length=length + tokens + 1, do_sample=False)
+    turn = Turn.of(tokens)
     turns.ready()
     for has_text in readings(length):
         turns.wait()
@@ -70,7 +71,6 @@ def play_genai(folder: Path, length: int, tokens: int, turns: Turns) -> None:
         generator.append_tokens((np.arange(length) % 900)[None].astype(np.int32))
         generator.generate_next_token()
         turns.end()
-        turn = Turn.of(tokens)
         for i in range(tokens if has_text else 0):
             if i % turn.tokens == 0:
                 turns.wait()

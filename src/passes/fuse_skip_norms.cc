@@ -81,17 +81,14 @@ class SkipNorms {
     context_.notes.push_back({std::string(kFusion), "a kernel for each is quicker",
                               graph_.place(norm.place).module_path});
     if (!users_.only(input_of(norm, 0))) return rebuild_.copy(norm);
-    std::vector<ir::ValueId> inputs;
-    for (std::size_t i = 0; i < input_count(norm); ++i)
-      inputs.push_back(rebuild_(input_of(norm, i)));
-    const ir::TensorType& weight = rebuild_.type(inputs[1]);
-    inputs[1] = rebuild_.emit("onnx.Unsqueeze", {inputs[1], rebuild_.ints({0})}, {},
-                              {weight.dtype, {shape::Int(1), weight.shape[0]}}, norm.place);
-    std::vector<ir::NamedArg> attributes;
-    for (const ir::NamedArg& arg : norm.args)
-      if (arg.name != "inputs") attributes.push_back(arg);
-    rebuild_.replace(norm.results[0], rebuild_.emit(norm.op, inputs, std::move(attributes),
-                                                    type(norm.results[0]), norm.place));
+    const ir::ValueId weight = input_of(norm, 1);
+    const ir::ValueId before = rebuild_(weight);  // others may read it
+    rebuild_.replace(
+        weight,
+        rebuild_.emit("onnx.Unsqueeze", {before, rebuild_.ints({0})}, {},
+                      {type(weight).dtype, {shape::Int(1), type(weight).shape[0]}}, norm.place));
+    rebuild_.copy(norm);
+    rebuild_.replace(weight, before);
   }
 
   void fuse(const ir::Node& add, ir::NodeId id) {

@@ -4,35 +4,17 @@ attention."""
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 import torch
 import transformers as t
 from tiny_decoders import DECODERS, VOCABULARY, Steps, exported, made
 
-from modelport import ExportError, OnnxConfig, OnnxExporter
+from modelport import ExportError, OnnxConfig
 
 # Batches by the lengths of their rows, and steps after them: within a window of 8, over its edge, and far from it.
 SIZES = [([3], 4), ([5, 1, 4], 3), ([12, 7], 8)]
-
-
-_SMALL = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
-
-
-def tiny_bert() -> tuple[Any, dict[str, Any]]:
-    torch.manual_seed(0)
-    return t.BertModel(t.BertConfig(vocab_size=99, **_SMALL)).eval(), {"input_ids": torch.randint(5, 90, (2, 7))}
-
-
-def tiny_vit() -> tuple[Any, dict[str, Any]]:
-    torch.manual_seed(0)
-    config = t.ViTConfig(image_size=16, patch_size=4, **_SMALL)
-    return t.ViTModel(config).eval(), {"pixel_values": torch.randn(2, 3, 16, 16)}
 
 
 def _graph(parts) -> str:
@@ -123,25 +105,3 @@ def test_a_sum_and_the_norm_of_it_are_one_node():
     assert found.count("com.microsoft.SkipSimplifiedLayerNormalization(") >= 4
     assert len(re.findall(r"onnx\.\w*LayerNormalization\(", found)) <= 1  # of the embedding
     assert "Skip" not in _graph(exported(made("llama"), "standard"))
-
-
-def _run_operators(program: Any, tmp_path: Path) -> list[str]:
-    """What onnxruntime runs, as it has the file once it is loaded."""
-    options = onnxruntime.SessionOptions()
-    options.optimized_model_filepath = str(tmp_path / "loaded.onnx")
-    options.log_severity_level = 3
-    onnxruntime.InferenceSession(program.to_bytes(), options)
-    return [node.op_type for node in onnx.load(tmp_path / "loaded.onnx").graph.node]
-
-
-@pytest.mark.parametrize("build", [tiny_bert, tiny_vit])
-def test_onnxruntime_does_not_join_a_sum_and_its_layer_norm(build, tmp_path):
-    """Its kernel for both takes longer than the two. Files of standard operators show that it would, where sizes are
-    known."""
-    model, inputs = build()
-    program = OnnxExporter().export(model, inputs, OnnxConfig(operators="onnxruntime"))
-    found = _run_operators(program, tmp_path)
-    assert "SkipLayerNormalization" not in found and found.count("LayerNormalization") >= 4
-    np.testing.assert_allclose(program(**inputs)[0].numpy(), model(**inputs)[0].detach().numpy(), atol=1e-5)
-    standard = OnnxExporter().export(model, inputs, OnnxConfig())
-    assert "SkipLayerNormalization" in _run_operators(standard, tmp_path)

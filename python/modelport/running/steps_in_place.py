@@ -71,7 +71,7 @@ class StepsInPlace:
         cache, self._masks = self._cache, []
         steps = cache.prepare_steps(len(self._ids), _AHEAD)
         self._tokens = cache.get_seq_length()
-        if self._bound is not None and cache.bound() is self._kept and self._bound.runs == self._runs:
+        if self._bound is not None and self._is_as_it_was():
             self._masks = self._decoder.masks(self._bound, (self._mask_after(i) for i in range(steps)))
             self._masks.reverse()
 
