@@ -7,6 +7,7 @@
 #include <set>
 
 #include "passes/constants.h"
+#include "passes/onnx_passes.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite.h"
 #include "passes/runtime_fusions.h"
@@ -194,12 +195,21 @@ class LastTokens {
   ir::ValueId last_of(ir::ValueId id, ir::PlaceId place) {
     ir::ValueId& last = last_[id];
     if (last != ir::ValueId{}) return last;
-    if (index_ == ir::ValueId{}) index_ = index(rebuild_(id), place);
+    if (index_ == ir::ValueId{}) index_ = index(rebuild_(with_tokens(id)), place);
     ir::TensorType one = type(id);
     one.shape[1] = shape::Int(1);
     last = rebuild_.emit("onnx.GatherND", {rebuild_(id), index_}, {{"batch_dims", {shape::Int(1)}}},
                          one, place);
     return last;
+  }
+
+  /// What tells the number of tokens: an input where one has them, which others ask as well.
+  ir::ValueId with_tokens(ir::ValueId id) const {
+    const auto input = std::ranges::find_if(graph_.inputs, [&](ir::ValueId x) {
+      const auto* tensor = std::get_if<ir::TensorType>(&graph_.value(x).type);
+      return tensor != nullptr && tensor->shape.size() >= 2 && tensor->shape[1] == tokens();
+    });
+    return input == graph_.inputs.end() ? id : *input;
   }
 
   /// [batch, 1, 1]: where each row's last token is. A client that wants all of them sets an
@@ -264,6 +274,7 @@ void keep_last_tokens(ir::Graph& graph, FusionContext& context) {
   if (!last.saves()) return;
   context.notes.push_back({std::string(kFusion), "", last.head()});
   graph = last.run();
+  share_common(graph);  // caches in place look for the last token as well
   drop_unused(graph);
 }
 

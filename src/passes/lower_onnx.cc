@@ -73,15 +73,12 @@ class OnnxLowering : public Lowering {
   /// Conditions on what the data decides, each as a value that is true where the program is right.
   void add_checks() {
     for (const ir::Assumption& assumption : source().assumptions) {
-      const ir::ValueId value = lower_.reshape(value_of(assumption.value), {shape::Int(1)});
-      const ir::ValueId expected = lower_.number_of(expected_arg(assumption), lower_.dtype(value));
       const ir::Place& place = source().place(assumption.place);
-      target().assumptions.push_back({lower_.compare("Equal", value, expected), true,
-                                      target().add_place(place.where, place.module_path),
-                                      assumption.what.empty()
-                                          ? "the model branches on its data, and the program has "
-                                            "the branch that the example took"
-                                          : assumption.what});
+      target().assumptions.push_back(
+          {check_of(assumption), true, target().add_place(place.where, place.module_path),
+           assumption.what.empty() ? "the model branches on its data, and the program has "
+                                     "the branch that the example took"
+                                   : assumption.what});
     }
     for (const shape::Guard& guard : source().guards) {
       if (!shape::depends_on_data(guard.condition, source().dims)) continue;
@@ -91,6 +88,17 @@ class OnnxLowering : public Lowering {
            fmt::format("the model reads its data, and the program is right where {}",
                        shape::print(guard.condition))});
     }
+  }
+
+  ir::ValueId check_of(const ir::Assumption& assumption) {
+    const ir::ValueId assumed = value_of(assumption.value);
+    const ir::ValueId value = lower_.reshape(assumed, {shape::Int(1)});
+    const bool* truth = std::get_if<bool>(&assumption.expected);
+    // A check is a value of its own, which gets a name of its own.
+    if (truth != nullptr && *truth && lower_.dtype(value) == Dtype::boolean && value != assumed)
+      return value;
+    return lower_.compare("Equal", value,
+                          lower_.number_of(expected_arg(assumption), lower_.dtype(value)));
   }
 
   static ir::Arg expected_arg(const ir::Assumption& assumption) {

@@ -3,9 +3,12 @@ attention."""
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 import torch
 import transformers as t
@@ -15,6 +18,15 @@ from modelport import ExportError, OnnxConfig
 
 # Batches by the lengths of their rows, and steps after them: within a window of 8, over its edge, and far from it.
 SIZES = [([3], 4), ([5, 1, 4], 3), ([12, 7], 8)]
+
+
+@pytest.fixture(scope="module")
+def check_alone():
+    """What of a file tells whether the cache is written where the mask says."""
+    whole, name = onnx.load_from_string(exported(made("llama"))["model"].to_bytes()), "modelport.check.0"
+    whole.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.BOOL, [1]))
+    check = onnx.utils.Extractor(whole).extract_model(["input_ids", "attention_mask"], [name])
+    return onnxruntime.InferenceSession(check.SerializeToString())
 
 
 def _graph(parts) -> str:
@@ -105,3 +117,17 @@ def test_a_sum_and_the_norm_of_it_are_one_node():
     assert found.count("com.microsoft.SkipSimplifiedLayerNormalization(") >= 4
     assert len(re.findall(r"onnx\.\w*LayerNormalization\(", found)) <= 1  # of the embedding
     assert "Skip" not in _graph(exported(made("llama"), "standard"))
+
+
+def _is_right(row: tuple[int, ...], fresh: int) -> bool:
+    """Tokens come before padding, which only a first call has."""
+    past, new = row[:-fresh], row[-fresh:]
+    return sum(new) > 0 and list(new) == sorted(new, reverse=True) and (not past or all(new))
+
+
+@pytest.mark.parametrize("fresh", [1, 2, 3, 4])
+def test_the_check_of_a_file_holds_exactly_where_tokens_come_before_their_padding(fresh, check_alone):
+    rows = list(itertools.product([0, 1], repeat=4))
+    for pair in itertools.product(rows, rows):
+        given = {"input_ids": np.zeros((2, fresh), np.int64), "attention_mask": np.array(pair)}
+        assert check_alone.run(None, given)[0].tolist() == [all(_is_right(row, fresh) for row in pair)], (pair, fresh)

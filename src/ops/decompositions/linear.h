@@ -40,7 +40,4 @@ Value matrix_power(emit::Emitter& e);
 Value solve_triangular(emit::Emitter& e);
 Value trace(emit::Emitter& e);
 
-// --- caches in place
-Value tokens_come_first(emit::Emitter& e);
-
 }  // namespace modelport::ops::parts

@@ -10,6 +10,8 @@ Values attention_for_cpu(Lower& l);
 Values grouped_mm(Lower& l);
 /// onnxruntime's own operator, for caches in place.
 Values group_query_attention(Lower& l);
+/// Whether that kernel finds the tokens where it looks for them.
+Values tokens_come_first(Lower& l);
 /// The same for linear attention.
 Values linear_attention(Lower& l);
 /// The same for a mixture of experts; its weights are still floats.

@@ -85,6 +85,28 @@ Values group_query_attention(Lower& l) {
   return {l.swap_axes(parted, 1, 2), results[1], results[2]};
 }
 
+/// The kernel counts the tokens of a row; it does not look where the mask has them. So the new ones
+/// come first, with padding behind them, and there is padding in the first call only: they are as
+/// many as the place of the last one says, and all of them where others came before.
+Values tokens_come_first(Lower& l) {
+  const Value mask = l.in("attention_mask", Dtype::i64);
+  const Shape sizes = l.shape(mask);
+  const Int fresh = l.call().integer("tokens");
+  const Value many = l.size(fresh), past = l.sub(l.size(sizes[1]), many);
+  const Value part = l.emit(
+      "Slice",
+      {mask, l.unary("Neg", many), l.size(std::numeric_limits<std::int64_t>::max()), l.size(1)}, {},
+      {Dtype::i64, {sizes[0], fresh}});
+  const Value last = l.emit("ArgMax", {l.cast(part, Dtype::i32)},
+                            {{"axis", {Int(1)}}, {"select_last_index", {Int(1)}}},
+                            {Dtype::i64, {sizes[0], Int(1)}});
+  const Value least = l.binary("Min", l.mul(past, many), many);
+  const Value wanted = l.binary("Max", l.add(last, l.size(1)), least);
+  const Value missing = l.sub(wanted, l.reduce("ReduceSum", part, {1}, true));
+  return {l.compare("Equal", l.reduce("ReduceMax", missing, {0, 1}, false),
+                    l.number(std::int64_t{0}, Dtype::i64))};
+}
+
 Values linear_attention(Lower& l) {
   const Value query = l.in("query");
   const Shape shape = l.shape(query);

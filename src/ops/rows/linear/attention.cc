@@ -337,7 +337,7 @@ constexpr std::array kAttentionOps{
     OpDef{.name = "modelport.tokens_come_first",
           .schema = "(Tensor attention_mask, SymInt tokens) -> Tensor",
           .infer = tokens_come_first,
-          .onnx = decompose(parts::tokens_come_first),
+          .onnx = custom(onnx::tokens_come_first),
           .executorch = refuse("it is for onnxruntime"),
           .samples = "i64[a, 5], 3"},
     OpDef{.name = "modelport.update_cache",
