@@ -239,9 +239,12 @@ class LastTokens {
         emit("onnx.Slice",
              {rebuild_(mask_), emit("onnx.Neg", {count}, i64({one})), end, rebuild_.ints({1})},
              {type(mask_).dtype, {batch(), tokens()}});
-    const ir::ValueId small =
-        emit("onnx.Cast", {fresh}, {Dtype::i32, {batch(), tokens()}}, {{"to", {Dtype::i32}}});
-    const ir::ValueId last = emit("onnx.ArgMax", {small}, i64({batch(), one}),
+    const auto cast = [&](ir::ValueId x, Dtype to) {
+      if (rebuild_.type(x).dtype == to) return x;
+      return emit("onnx.Cast", {x}, {to, {batch(), tokens()}}, {{"to", {to}}});
+    };
+    const ir::ValueId there = cast(cast(fresh, Dtype::boolean), Dtype::i32);
+    const ir::ValueId last = emit("onnx.ArgMax", {there}, i64({batch(), one}),
                                   {{"axis", {one}}, {"select_last_index", {one}}});
     const ir::ValueId start = emit("onnx.Where", {all, number(0), last}, i64({batch(), one}));
     const ir::ValueId scalar = emit("onnx.Squeeze", {count}, i64({}));

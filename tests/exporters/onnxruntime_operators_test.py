@@ -131,3 +131,13 @@ def test_the_check_of_a_file_holds_exactly_where_tokens_come_before_their_paddin
     for pair in itertools.product(rows, rows):
         given = {"input_ids": np.zeros((2, fresh), np.int64), "attention_mask": np.array(pair)}
         assert check_alone.run(None, given)[0].tolist() == [all(_is_right(row, fresh) for row in pair)], (pair, fresh)
+
+
+def test_a_number_of_a_mask_is_one_token_however_large_it_is(check_alone):
+    for pair in ([[0, 2], [1, 1]], [[0, 2], [0, 2]]):
+        given = {"input_ids": np.zeros((2, 2), np.int64), "attention_mask": np.array(pair)}
+        assert check_alone.run(None, given)[0].tolist() == [False], pair
+
+
+def test_the_last_token_is_looked_for_once():
+    assert _graph(exported(made("qwen3"), last_logits=True)).count("onnx.ArgMax(") == 1

@@ -97,12 +97,15 @@ Values tokens_come_first(Lower& l) {
       "Slice",
       {mask, l.unary("Neg", many), l.size(std::numeric_limits<std::int64_t>::max()), l.size(1)}, {},
       {Dtype::i64, {sizes[0], fresh}});
-  const Value last = l.emit("ArgMax", {l.cast(part, Dtype::i32)},
-                            {{"axis", {Int(1)}}, {"select_last_index", {Int(1)}}},
-                            {Dtype::i64, {sizes[0], Int(1)}});
+  // A number of any size is one token, and passes that look for the last one share this search.
+  const Value there = l.cast(l.cast(part, Dtype::boolean), Dtype::i32);
+  const Value last =
+      l.emit("ArgMax", {there}, {{"axis", {Int(1)}}, {"select_last_index", {Int(1)}}},
+             {Dtype::i64, {sizes[0], Int(1)}});
   const Value least = l.binary("Min", l.mul(past, many), many);
   const Value wanted = l.binary("Max", l.add(last, l.size(1)), least);
-  const Value missing = l.sub(wanted, l.reduce("ReduceSum", part, {1}, true));
+  const Value count = l.cast(l.reduce("ReduceSum", there, {1}, true), Dtype::i64);
+  const Value missing = l.sub(wanted, count);
   return {l.compare("Equal", l.reduce("ReduceMax", missing, {0, 1}, false),
                     l.number(std::int64_t{0}, Dtype::i64))};
 }
