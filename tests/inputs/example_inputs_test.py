@@ -41,7 +41,7 @@ def one_thread() -> Any:
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("name", filter(is_in_sample, BY_NAME))
+@pytest.mark.parametrize("name", list(filter(is_in_sample, BY_NAME)))
 def test_a_model_runs_on_the_inputs_that_the_rules_make_for_it(name: str, request: Any) -> None:
     if name in EXPECTED:
         request.node.add_marker(pytest.mark.xfail(reason=EXPECTED[name], strict=True))

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ..base.errors import ExportError, problem
+from ..models.context_length import context_length
 
 MAX_GROWTH = 25.0  # percent
 MIN_COSINE = 0.98  # of the outputs of a model that does not generate
@@ -119,8 +120,7 @@ def _own_text(model: Any) -> tuple[torch.Tensor, str]:
 
 
 def _draw(model: Any) -> torch.Tensor:
-    config = model.config.get_text_config(decoder=True)
-    longest = getattr(config, "max_position_embeddings", None) or _TOKENS
+    longest = context_length(model.config) or _TOKENS
     tokens = max(min(_TOKENS, longest - 1), _LEAST)
     start = model.generation_config.bos_token_id
     rng = torch.get_rng_state()
@@ -146,7 +146,7 @@ def _read(folder: Path, model: Any, path: Path) -> tuple[torch.Tensor, str]:
     except (OSError, ValueError) as error:
         raise problem("E0101", f"{path}: {error}", "name a text file, beside an export with its tokenizer") from error
     ids = tokenizer(text, return_tensors="pt").input_ids
-    longest = getattr(model.config.get_text_config(decoder=True), "max_position_embeddings", None) or 512
+    longest = context_length(model.config) or 512
     length = min(longest, 512, ids.shape[1])
     rows = ids.shape[1] // length
     if length < _LEAST:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import problem
+from ..models.context_length import context_length
 
 _ROWS = 8  # of a call
 _TOKENS, _MOST_ROWS = 256, 64  # of a text that a model goes on with, cut into rows without padding
@@ -31,7 +32,7 @@ def read_texts(name: str, folder: Path, config: Any, reads: str) -> list[dict[st
 def _rows_of_text(path: Path, folder: Path, config: Any) -> Any:
     tokenizer, text = _opened(path, folder)
     ids = tokenizer(text, return_tensors="pt").input_ids[0]
-    longest = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None) or _TOKENS
+    longest = context_length(config) or _TOKENS
     length = min(longest, _TOKENS, len(ids))
     if not length:
         raise problem("E0318", f"{path} has no text", _WAY)

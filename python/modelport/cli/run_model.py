@@ -83,7 +83,8 @@ def _refuse_if_it_reads_something_else(cls: Any, inputs: dict[str, Any]) -> None
 def _settings(args: Any, console: Console, config: Any, inputs: dict[str, Any], cache: int | None) -> dict[str, Any]:
     """The keywords of `generate`; what does not fit into the context, or into a cache of fixed size, is refused or
     cut."""
-    from ..running.generating import context_length, refuse_too_long
+    from ..models.context_length import context_length
+    from ..running.generating import refuse_too_long
     from ..running.program_decoder import refuse_no_room
 
     settings: dict[str, Any] = {"max_new_tokens": args.max_new_tokens, "num_beams": args.num_beams}

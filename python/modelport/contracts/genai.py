@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..exporters.onnx import context_length
+from ..models.context_length import context_length
 from . import genai_whisper as whisper
 from .layout import Graph, Layout, named_class, refusal, text_config
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..base.errors import ExportError, problem
+from ..models.context_length import context_length
 from .configs import ExecutorchConfig
 from .onnx_names import AXES, axis_names
 
@@ -15,7 +16,6 @@ _SEQUENCE = 2048
 _ARENA_BYTES = 512 << 20
 # What no program may set aside: nothing that runs it could load it.
 _LARGEST_ARENA_BYTES = 64 << 30
-_POSITIONS = ("max_position_embeddings", "n_positions", "max_target_positions")
 _OURS = {theirs: ours for ours, theirs in AXES.items()}
 
 
@@ -110,7 +110,7 @@ def longest_sequence(max_seq_len: int | None, config: Any) -> int:
     """What a cache holds: as asked for, or the positions that the model has up to a default."""
     if max_seq_len is not None:
         return max_seq_len
-    return min(_positions(config) or _SEQUENCE, _SEQUENCE)
+    return min(context_length(config) or _SEQUENCE, _SEQUENCE)
 
 
 def _default(row: Mapping[str, Any], max_seq_len: int | None, config: Any) -> tuple[int, str]:
@@ -119,7 +119,7 @@ def _default(row: Mapping[str, Any], max_seq_len: int | None, config: Any) -> tu
     if _is_sequence(row["name"]):
         if max_seq_len is not None:
             return max_seq_len, "max_seq_len"
-        positions = _positions(config)
+        positions = context_length(config)
         if positions is not None and 2 * row["hint"] <= positions <= _SEQUENCE:
             return positions, "max_position_embeddings of the model"
         if positions is not None and positions > _SEQUENCE:
@@ -131,22 +131,6 @@ def _default(row: Mapping[str, Any], max_seq_len: int | None, config: Any) -> tu
 
 def _is_sequence(axis: str) -> bool:
     return "seq" in axis
-
-
-def _positions(config: Any) -> int | None:
-    """How many positions the model has, if its config says so."""
-    if config is None:
-        return None
-    if isinstance(config, Mapping):
-        parts = [part for part in (config, config.get("text_config")) if isinstance(part, Mapping)]
-        sizes = [part.get(name) for part in parts for name in _POSITIONS]
-    else:
-        try:
-            text = config.get_text_config(decoder=True) if hasattr(config, "get_text_config") else config
-        except ValueError:  # it has several
-            return None
-        sizes = [getattr(text, name, None) for name in _POSITIONS]
-    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
 def _checked(asked: Mapping[str, Any], axes: list[str]) -> dict[str, tuple[int, int]]:

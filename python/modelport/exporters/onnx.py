@@ -21,6 +21,7 @@ from ..lazy.captured import CheckpointCaptured
 from ..lazy.checkpoint_weights import CheckpointWeights
 from ..lazy.entry import capture
 from ..lazy.folder import capture_folder, model_with_values, open_model
+from ..models.context_length import context_length
 from ..patches.delta_rule import functions_of_the_rule, operator_at
 from ..weights import lazy_weights
 from .base import HfExporter, config_of_part, is_one_config
@@ -170,17 +171,6 @@ def linear_attention_of(config: OnnxConfig, model: Any) -> AbstractContextManage
 
     define_operators()
     return operator_at(places, "gated_delta_rule" if config.operators == "standard" else "linear_attention")
-
-
-# How configs call the number of tokens that a model takes; some models have no limit.
-_CONTEXT = ("max_position_embeddings", "max_target_positions", "n_positions", "max_seq_len")
-
-
-def context_length(config: Any) -> int | None:
-    """The number of tokens that a model takes, where its config says so."""
-    text = config.get_text_config(decoder=True)
-    sizes = (getattr(text, name, None) for name in _CONTEXT)
-    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
 def checked_opset(asked: int | None) -> int:

@@ -12,6 +12,7 @@ from transformers.cache_utils import Cache
 from transformers.generation.utils import ALL_CACHE_NAMES, GenerationMixin
 
 from ..base.errors import problem
+from ..models.context_length import context_length
 from ..models.locks import building_alone
 from ..runtimes.opening import Opening
 from . import plain_loop
@@ -22,10 +23,6 @@ from .outputs import fields_of, output_class
 from .parts import Parts
 from .program_decoder import ProgramDecoder, refuse_no_room
 from .torch_threads import one_thread
-
-# What configs call the number of tokens that a decoder reads at most, and an encoder.
-_DECODER_CONTEXT = ("max_position_embeddings", "max_target_positions", "max_decoder_position_embeddings", "n_ctx")
-_ENCODER_CONTEXT = ("max_encoder_position_embeddings", "max_position_embeddings")
 
 
 class OnSessions:
@@ -167,13 +164,6 @@ class OnSessions:
         raise problem(
             "E0314", "this model has no weights of its own: they are in the files that it runs", "copy the folder"
         )
-
-
-def context_length(config: Any, *, encoder: bool = False) -> int | None:
-    """How many tokens the model reads at most, where its config says so."""
-    text = config.get_text_config(encoder=True) if encoder else config.get_text_config(decoder=True)
-    sizes = [getattr(text, name, None) for name in (_ENCODER_CONTEXT if encoder else _DECODER_CONTEXT)]
-    return next((size for size in sizes if isinstance(size, int) and size > 0), None)
 
 
 def refuse_too_long(config: Any, tokens: int, *, encoder: bool = False) -> None:
