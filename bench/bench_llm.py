@@ -5,9 +5,11 @@ Qwen3 with the sizes of 0.6B and random weights, 2 threads. Exits with 1 and a l
 export is a process of its own. Files are compared by processes that take turns, a prompt or some tokens at a time, so
 that what else the machine does meets all of them. A process in which the weights came to lie in better pages of memory
 stays up to 5 % quicker as long as it lives, so that all of them are started anew in each of several rounds. What counts
-is the mean of the rounds: of a prompt each is the ratio of the quickest readings, of a text the median of its turns'.
-mobius-onnx is a peer of exports where it can be installed, into a folder of its own. `--long` adds a prompt and a text
-of 4,096 tokens, which take hours; `--tokens` is a shorter text, `--only` one part, `--rounds` another number of them.
+is the mean of the rounds: of a prompt each is the ratio of the quickest readings, of a text the median of its turns'. A
+long text is generated at its end and in samples at every length, with the tokens between them read at once, and counts
+by the time that all of it takes. mobius-onnx is a peer of exports where it can be installed, into a folder of its own.
+`--long` adds a prompt and a text of 4,096 tokens, which take hours; `--tokens` is a shorter text, `--only` one part,
+`--rounds` another number of them.
 
 `--files OURS THEIRS` exports nothing and measures two folders that are there, with `--prompts`, `--tokens` and
 `--cores`, so that one row can be measured again while nothing else runs:
@@ -29,14 +31,14 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from bench_onnx import in_own_process, whole_command
-from llm_players import BURST_OF_LONG, LATE, THREADS, Player, Turn, readings
+from llm_players import BURST_OF_LONG, LATE, THREADS, Player, readings, turns_of
 from requirements import Requirements, seconds, shown
 
 LEAST_EXPORT_RATIO = 4.0  # of the builder's time, int4 and linked fp32
 MOST_MEMORY = 0.25  # of the builder's peak
 LEAST_SPEED = 1.0  # of the builder's tokens per second, in all
 PROMPTS, TEXT, LONG = (16, 512), 256, 4096
-ROUNDS, LONG_ROUNDS = 6, 2  # in which processes are started anew, each time another one first
+ROUNDS, LONG_ROUNDS = 6, 2  # in which processes are started anew, each time another one first; few of long prompts
 DTYPES = ("int4", "fp32")
 MOBIUS = Path(__file__).resolve().parent.parent / "build" / "mobius-onnx"
 # What of its needs the environment has not, or has in a version that other peers want.
@@ -108,7 +110,7 @@ def sizes(options: argparse.Namespace) -> list[Size]:
     pairs = [(length, options.tokens) for length in options.prompts]
     if options.long:
         pairs += [(LONG, options.tokens), (PROMPTS[0], LONG)]
-    return [Size(*pair, options.rounds or (LONG_ROUNDS if max(pair) >= LONG else ROUNDS)) for pair in pairs]
+    return [Size(*pair, options.rounds or (LONG_ROUNDS if pair[0] >= LONG else ROUNDS)) for pair in pairs]
 
 
 def weight_bytes(folder: Path) -> int:
@@ -117,10 +119,11 @@ def weight_bytes(folder: Path) -> int:
 
 
 class Rates(NamedTuple):
-    """Tokens per second in each turn of a round."""
+    """Tokens per second in each turn of a round, and how many tokens of the text a turn stands for."""
 
     prefill: list[float]
     decode: list[float]
+    stands_for: list[int]
 
     @property
     def late(self) -> list[float]:
@@ -129,8 +132,8 @@ class Rates(NamedTuple):
 
     @property
     def whole(self) -> list[float]:
-        """Of all tokens in one: what is done once counts as it does for those who wait for the text."""
-        return [len(self.decode) / sum(1 / rate for rate in self.decode)]
+        """Of all tokens of a long text in one, as they count for those who wait for it."""
+        return [sum(self.stands_for) / sum(n / rate for n, rate in zip(self.stands_for, self.decode, strict=True))]
 
 
 def every(rounds: list[Rates], key: str) -> list[float]:
@@ -139,17 +142,17 @@ def every(rounds: list[Rates], key: str) -> list[float]:
 
 def round_of_turns(folders: dict[str, Path], length: int, tokens: int) -> dict[str, Rates]:
     players: dict[str, Player] = {}
-    found = {who: Rates([], []) for who in folders}
-    burst = Turn.of(tokens)
+    found = {who: Rates([], [], []) for who in folders}
     try:
         for who, folder in folders.items():
             players[who] = Player("load" if "load" in who else "genai", folder, length, tokens)
         for i, has_text in enumerate(readings(length)):
-            for turn in range(1 + tokens // burst.tokens if has_text else 1):
+            for turn in [None, *(turns_of(tokens) if has_text else [])]:  # the prompt is the first one
                 for who, player in players.items():  # always in this order: nobody has two turns without a break
                     time_s = player.turn()
-                    if turn > 0:
-                        found[who].decode.append((burst.tokens - burst.cold) / time_s)
+                    if turn is not None:
+                        found[who].decode.append((turn.tokens - turn.cold) / time_s)
+                        found[who].stands_for.append(turn.read + turn.tokens)
                     elif i > 0:
                         found[who].prefill.append(length / time_s)
     finally:
@@ -179,21 +182,21 @@ def ratios(mine: list[Rates], theirs: list[Rates], key: str) -> list[float]:
 def speeds(name: str, folders: dict[str, Path], size: Size, requirements: Requirements) -> None:
     length, tokens, rounds = size
     found = rates_in_rounds(folders, length, tokens, rounds)
+    text = "whole" if tokens > LATE else "decode"
     bandwidth = measure_bandwidth()
     print(f"\n{name}, prompt of {length}, {tokens} tokens after it: tokens per second", end="")
     print(f"; memory is read at {bandwidth / 1e9:.1f} GB/s", flush=True)
     for who, rates in found.items():
         prefill = max(every(rates, "prefill"))
-        decode = median(every(rates, "decode"))
+        decode = median(every(rates, text))
         share = decode * weight_bytes(folders[who]) / bandwidth
         print(f"  {who:22} prefill {prefill:8.1f}  decode {decode:6.2f}, ", end="")
         if tokens > LATE:
             print(f"last {LATE} {median(every(rates, 'late')):6.2f}, ", end="")
         print(f"{share:.0%} of the bandwidth by weights alone")
     # Of a short text the last steps are all steps.
-    keys = ["prefill", "decode"] + ["whole", "late"] * (tokens > LATE)
     for who in [who for who in folders if who != "theirs"]:
-        for key in keys:
+        for key in ["prefill", text] + ["late"] * (tokens > LATE):
             of_rounds = ratios(found[who], found["theirs"], key)
             ratio = fmean(of_rounds)
             what = f"{name} {key}, {length} and {tokens} tokens, {who}: {LEAST_SPEED} of the builder's files"
@@ -223,7 +226,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--long", action="store_true", help=f"a prompt and a text of {LONG:,} tokens as well")
     parser.add_argument("--prompts", type=int, nargs="+", default=PROMPTS, help="tokens of prompts (default: 16 512)")
     parser.add_argument("--tokens", type=int, default=TEXT, help=f"tokens after a prompt (default: {TEXT})")
-    parser.add_argument("--rounds", type=int, help=f"of processes (default: {ROUNDS}, {LONG_ROUNDS} of long texts)")
+    parser.add_argument("--rounds", type=int, help=f"of processes (default: {ROUNDS}, {LONG_ROUNDS} of long prompts)")
     parser.add_argument("--only", choices=["exports", "genai", "load"], help="exports alone, or one of two clients")
     parser.add_argument("--home", type=Path, help="keep checkpoint and exports in this folder")
     parser.add_argument("--files", type=Path, nargs=2, metavar=("OURS", "THEIRS"), help="measure these, export nothing")

@@ -17,18 +17,24 @@ BURST, BURST_OF_LONG = 4, 16
 COLD = 1 / 4  # of a turn, at its beginning, does not count: memory is still the others'
 PAUSE = 0.1  # seconds between two turns, in which the threads of the one before stop asking for more to do
 LATE = 256  # last steps of a text, where the cache is longest
+# Of so many tokens of a long text the last ones are generated, and those before are read at once, as a prompt is: steps
+# at every length, in a fraction of the time. Its last steps are all generated.
+STRETCH = 128
 
 
 class Turn(NamedTuple):
-    """How many tokens it has, and how many of them do not count."""
+    """How many tokens are read at its beginning, how many are generated, and how many of these do not count."""
 
+    read: int
     tokens: int
     cold: int
 
-    @classmethod
-    def of(cls, text: int) -> Turn:
-        burst = BURST if text <= LATE else BURST_OF_LONG
-        return cls(burst, int(burst * COLD))
+
+def turns_of(text: int) -> list[Turn]:
+    if text <= LATE:
+        return [Turn(0, BURST, int(BURST * COLD))] * (text // BURST)
+    late = Turn(0, BURST_OF_LONG, int(BURST_OF_LONG * COLD))
+    return [late._replace(read=STRETCH - late.tokens)] * ((text - LATE) // STRETCH) + [late] * (LATE // late.tokens)
 
 
 class Turns:
@@ -62,23 +68,43 @@ def play_genai(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     config.overlay(f'{{"model": {{"decoder": {{"session_options": {{"intra_op_num_threads": {THREADS}}}}}}}}}')
     params = genai.GeneratorParams(model := genai.Model(config))
     params.set_search_options(max_length=length + tokens + 1, min_length=length + tokens + 1, do_sample=False)
-    turn = Turn.of(tokens)
     turns.ready()
     for has_text in readings(length):
         turns.wait()
         generator = genai.Generator(model, params)  # which sets its cache to zero: not while others are measured
         turns.begin()
-        generator.append_tokens((np.arange(length) % 900)[None].astype(np.int32))
+        generator.append_tokens(some_tokens(length)[None].astype(np.int32))
         generator.generate_next_token()
         turns.end()
-        for i in range(tokens if has_text else 0):
-            if i % turn.tokens == 0:
-                turns.wait()
-            if i % turn.tokens == turn.cold:
-                turns.begin()
-            generator.generate_next_token()
-            if i % turn.tokens == turn.tokens - 1:
-                turns.end()
+        for turn in turns_of(tokens) if has_text else []:
+            turns.wait()
+            if turn.read:
+                generator.append_tokens(some_tokens(turn.read)[None].astype(np.int32))
+            for i in range(turn.tokens):
+                if i == turn.cold:
+                    turns.begin()
+                generator.generate_next_token()
+            turns.end()
+
+
+class Bursts:
+    """Stops `generate` after each turn until it is the next one's time."""
+
+    def __init__(self, turns: Turns, of_text: list[Turn]) -> None:
+        self._turns, self._left = turns, of_text
+        self._made = -1  # what is read comes first
+
+    def put(self, _tokens: Any) -> None:
+        self._made += 1
+        if self._made == self._left[0].tokens:
+            self._turns.end()
+            self._left, self._made = self._left[1:], 0
+            if self._left:
+                self._turns.wait()
+        elif 0 < self._made == self._left[0].cold:
+            self._turns.begin()
+
+    def end(self) -> None: ...
 
 
 def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
@@ -86,42 +112,39 @@ def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
 
     import modelport
 
-    turn = Turn.of(tokens)
-
-    class Bursts:
-        """Stops `generate` after the prompt and every few tokens, until it is its turn again."""
-
-        def __init__(self, more: int) -> None:
-            self.told, self.more = -1, more  # the prompt comes first
-
-        def put(self, _tokens: Any) -> None:
-            self.told += 1
-            if self.told == 0:
-                return
-            place = (self.told - 1) % turn.tokens  # of the next token, in its turn; the first one belongs to the prompt
-            if place == 0:
-                turns.end()
-                if self.told <= self.more:
-                    turns.wait()
-            if place == turn.cold:
-                turns.begin()
-
-        def end(self) -> None: ...
-
     model = modelport.load(folder, threads=THREADS)
-    ids = (torch.arange(length) % 900)[None]
-    settings = {"attention_mask": torch.ones_like(ids), "do_sample": False}
+
+    def generate(ids: torch.Tensor, of_text: list[Turn], **cache: Any) -> torch.Tensor:
+        new = sum(turn.tokens for turn in of_text)
+        settings = {"attention_mask": torch.ones_like(ids), "do_sample": False, **cache}
+        return model.generate(ids, max_new_tokens=new, min_new_tokens=new, streamer=Bursts(turns, of_text), **settings)
+
+    reading = Turn(0, 1, 0)  # of a prompt, with the token that follows from it
     turns.ready()
     for has_text in readings(length):
-        more = tokens // turn.tokens * turn.tokens if has_text else 0
+        text = turns_of(tokens) if has_text else []
+        is_long = any(turn.read for turn in text)
+        ids = torch.from_numpy(some_tokens(length))[None]
         turns.wait()
         turns.begin()
-        model.generate(ids, max_new_tokens=1 + more, min_new_tokens=1 + more, **settings, streamer=Bursts(more))
+        generate(ids, [reading] if is_long else [reading, *text])
+        cache = None
+        for turn in text if is_long else []:
+            turns.wait()
+            cache = model(ids).past_key_values if cache is None else cache
+            ids = torch.cat([ids, torch.from_numpy(some_tokens(turn.read))[None]], 1)
+            ids = generate(ids, [turn], past_key_values=cache)
+
+
+def some_tokens(many: int) -> Any:
+    import numpy as np
+
+    return np.arange(many) % 900
 
 
 def readings(length: int) -> list[bool]:
     """One for each time that a prompt is read in a round, and whether a text follows it. The first one allocates."""
-    prompts = max(2, min(5, 1024 // length))
+    prompts = max(2, min(17, 1024 // length))
     return [i == prompts - 1 for i in range(prompts)]
 
 

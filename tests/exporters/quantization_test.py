@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_generators
 import torch
 import transformers
 from tiny_decoders import exported, made
@@ -121,6 +122,21 @@ def test_a_head_that_is_the_embedding_as_well_has_both_names(tmp_path):
 def test_layers_that_cannot_be_meant_are_refused(settings, message):
     with pytest.raises(ExportError, match=message):
         exported(made("qwen3"), quantization={"bits": 4} | settings)
+
+
+def test_patterns_of_a_part_are_of_the_modules_in_that_part():
+    model = tiny_generators.made(tiny_generators.t5)
+
+    def export(**patterns):
+        config = {
+            part: OnnxConfig(dtype="int4", quantization={"layers": {pattern: "int8"}})
+            for part, pattern in patterns.items()
+        }
+        return OnnxExporter().export_for_generation(model, {"input_ids": torch.ones(2, 5, dtype=torch.int64)}, config)
+
+    assert len(export(encoder_model="block.*.wi*", decoder_model_merged="*.EncDecAttention.q")) == 2
+    with pytest.raises(ExportError, match=r"called \*\.EncDecAttention\.z; there are "):
+        export(encoder_model="block.*.wi*", decoder_model_merged="*.EncDecAttention.z")
 
 
 @pytest.mark.parametrize("what", [{"block_size": 24}, {"bits": 3}, {"method": "best"}, {"blocks": 32}])

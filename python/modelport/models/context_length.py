@@ -8,8 +8,8 @@ from typing import Any
 # What configs call the number, of a decoder and of an encoder.
 _DECODER = ("max_position_embeddings", "max_target_positions", "max_decoder_position_embeddings", "max_seq_len")
 _ENCODER = ("max_encoder_position_embeddings", "max_position_embeddings")
-# A file's name for the first, which a config that was read maps to it. In those of T5, whose positions have no end, it is
-# left over from training.
+# A file's name for the first, which a config that was read maps to it. In those of T5, whose positions have no end, it
+# is left over from training.
 _OF_DECODERS_ALONE = "n_positions"
 
 
