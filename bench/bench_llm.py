@@ -182,21 +182,21 @@ def ratios(mine: list[Rates], theirs: list[Rates], key: str) -> list[float]:
 def speeds(name: str, folders: dict[str, Path], size: Size, requirements: Requirements) -> None:
     length, tokens, rounds = size
     found = rates_in_rounds(folders, length, tokens, rounds)
-    text = "whole" if tokens > LATE else "decode"
     bandwidth = measure_bandwidth()
     print(f"\n{name}, prompt of {length}, {tokens} tokens after it: tokens per second", end="")
     print(f"; memory is read at {bandwidth / 1e9:.1f} GB/s", flush=True)
     for who, rates in found.items():
         prefill = max(every(rates, "prefill"))
-        decode = median(every(rates, text))
+        decode = median(every(rates, "whole" if tokens > LATE else "decode"))
         share = decode * weight_bytes(folders[who]) / bandwidth
         print(f"  {who:22} prefill {prefill:8.1f}  decode {decode:6.2f}, ", end="")
         if tokens > LATE:
             print(f"last {LATE} {median(every(rates, 'late')):6.2f}, ", end="")
         print(f"{share:.0%} of the bandwidth by weights alone")
     # Of a short text the last steps are all steps.
+    keys = ["prefill", "decode"] + ["whole", "late"] * (tokens > LATE)
     for who in [who for who in folders if who != "theirs"]:
-        for key in ["prefill", text] + ["late"] * (tokens > LATE):
+        for key in keys:
             of_rounds = ratios(found[who], found["theirs"], key)
             ratio = fmean(of_rounds)
             what = f"{name} {key}, {length} and {tokens} tokens, {who}: {LEAST_SPEED} of the builder's files"

@@ -123,13 +123,14 @@ def play_load(folder: Path, length: int, tokens: int, turns: Turns) -> None:
     turns.ready()
     for has_text in readings(length):
         text = turns_of(tokens) if has_text else []
-        is_long = any(turn.read for turn in text)
+        # What is read between two turns comes with a call of its own.
+        at_once, one_by_one = ([], text) if any(turn.read for turn in text) else (text, [])
         ids = torch.from_numpy(some_tokens(length))[None]
         turns.wait()
         turns.begin()
-        generate(ids, [reading] if is_long else [reading, *text])
+        generate(ids, [reading, *at_once])
         cache = None
-        for turn in text if is_long else []:
+        for turn in one_by_one:
             turns.wait()
             cache = model(ids).past_key_values if cache is None else cache
             ids = torch.cat([ids, torch.from_numpy(some_tokens(turn.read))[None]], 1)

@@ -66,10 +66,12 @@ def settled(programs: Mapping[str, Any], model: Callable[[], torch.nn.Module], *
     """Programs as they were lowered get what their weights are rounded by. `model` gives the model that computes with
     the weights of all of them; one that `is_whole` has them under the names of a single program."""
     few = [program for program in programs.values() if program.quantization is not None]
-    for asked in [program.quantization for program in few]:  # one for all parts, or one of each
-        if asked.layers:
-            parts = [program for program in few if program.quantization.layers == asked.layers]
-            asked.refuse_unmatched(name for program in parts for name in _names_of_matrices(program))
+    by_layers: dict[Any, list[Any]] = {}  # which are those of all parts, or of each
+    for program in few:
+        by_layers.setdefault(frozenset(program.quantization.layers.items()), []).append(program)
+    for layers, parts in by_layers.items():
+        if layers:
+            parts[0].quantization.refuse_unmatched(name for program in parts for name in _names_of_matrices(program))
     rounded = [program for program in few if program.quantization.method == "gptq" and program.facts is None]
     if not rounded:
         return
