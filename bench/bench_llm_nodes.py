@@ -56,14 +56,17 @@ class File:
         self.session.run_with_iobinding(self.binding)
 
     def nodes(self) -> list[tuple[str, float]]:
-        """Kind and quickest seconds of each node."""
+        """Kind and quickest seconds of each node; of one with branches without what is in them."""
+        events: list[dict[str, Any]] = json.loads(Path(self.session.end_profiling()).read_text())
+        events = [one for one in events if one.get("cat") == "Node" and one["name"].endswith("_kernel_time")]
         best: dict[str, tuple[str, float]] = {}
-        for event in json.loads(Path(self.session.end_profiling()).read_text()):
-            if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
-                args: dict[str, Any] = event["args"]
-                found = (args["op_name"], event["dur"] / 1e6)
-                key = args.get("node_index", event["name"])
-                best[key] = min(best.get(key, found), found)
+        inside: list[dict[str, Any]] = []  # of branches: they end before the node that has them
+        for event in sorted(events, key=lambda one: one["ts"] + one["dur"]):
+            kind: str = event["args"]["op_name"]
+            inner = [one for one in inside if one["ts"] >= event["ts"]] if kind == "If" else []
+            found = (kind, (event["dur"] - sum(one["dur"] for one in inner)) / 1e6)
+            best[event["name"]] = min(best.get(event["name"], found), found)
+            inside = [*inside[-3:], event]
         return list(best.values())
 
 

@@ -59,10 +59,12 @@ def padded(*lengths: int, side: str = "left") -> dict[str, torch.Tensor]:
     return {"input_ids": ids * mask, "attention_mask": mask}
 
 
-def exported(model: Any, operators: str = "onnxruntime", **config: Any) -> Any:
+def exported(model: Any, operators: str = "onnxruntime", processor: str = "any", **config: Any) -> Any:
     ids = torch.randint(3, VOCABULARY, (2, 5))
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    return OnnxExporter().export_for_generation(model, inputs, OnnxConfig(operators=operators, **config))
+    return OnnxExporter().export_for_generation(
+        model, inputs, OnnxConfig(operators=operators, processor=processor, **config)
+    )
 
 
 class Stepped(NamedTuple):

@@ -108,6 +108,7 @@ ir::Graph to_onnx(const ir::Graph& graph, const OnnxSettings& settings, FusionCo
     if (!settings.keep_weights) join_products(lowered, context);
   }
   if (settings.last_logits) keep_last_tokens(lowered, context);
+  if (own && settings.processor == Processor::x86_64) attend_single_tokens(lowered, context);
   if (settings.limits_in_graph) put_limits_into_graph(lowered, settings.opset);
   hold(lowered, kPipeline.contract);
   return lowered;

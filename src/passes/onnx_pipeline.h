@@ -34,9 +34,16 @@ enum class Operators {
   onnxruntime,  // its own where they are faster
 };
 
+/// What a file is laid out for. Any other processor runs it too, with the same values.
+enum class Processor {
+  any,
+  x86_64,
+};
+
 struct OnnxSettings {
   int opset = 23;
   Operators operators = Operators::standard;
+  Processor processor = Processor::any;
   bool optimize = true;       // false: the plain lowering
   bool keep_weights = false;  // as they are stored: no weight is wanted transposed
   std::optional<WeightQuantization> quantization = {};

@@ -83,7 +83,7 @@ std::shared_ptr<OnnxGraph> lower_to_onnx(std::shared_ptr<Program> program, int o
                                          const Names& inputs, const Names& outputs,
                                          const Names& dims, bool keep_weights, bool limits_in_graph,
                                          bool last_logits, const std::string& operators,
-                                         std::int64_t context_length,
+                                         const std::string& processor, std::int64_t context_length,
                                          const std::optional<py::dict>& quantization) {
   const auto in_few_bits = quantization ? std::optional(quantization_of(*quantization))
                                         : std::optional<passes::WeightQuantization>();
@@ -96,9 +96,12 @@ std::shared_ptr<OnnxGraph> lower_to_onnx(std::shared_ptr<Program> program, int o
   source.substitute(renamed);
   const auto chosen =
       operators == "onnxruntime" ? passes::Operators::onnxruntime : passes::Operators::standard;
+  const auto laid_out_for =
+      processor == "x86_64" ? passes::Processor::x86_64 : passes::Processor::any;
   lowered->graph = passes::to_onnx(source,
                                    {.opset = opset,
                                     .operators = chosen,
+                                    .processor = laid_out_for,
                                     .optimize = optimize,
                                     .keep_weights = keep_weights,
                                     .quantization = in_few_bits,
@@ -270,8 +273,8 @@ void bind_onnx(py::module_& module) {
              py::arg("optimize"), py::arg("inputs") = Names{}, py::arg("outputs") = Names{},
              py::arg("dims") = Names{}, py::arg("keep_weights") = false,
              py::arg("limits_in_graph") = false, py::arg("last_logits") = false,
-             py::arg("operators") = "standard", py::arg("context_length") = 0,
-             py::arg("quantization") = py::none());
+             py::arg("operators") = "standard", py::arg("processor") = "any",
+             py::arg("context_length") = 0, py::arg("quantization") = py::none());
 }
 
 }  // namespace modelport::binding

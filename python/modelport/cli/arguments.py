@@ -209,6 +209,11 @@ def _export_onnx(command: argparse.ArgumentParser) -> None:
         help="standard: those of ONNX, for any runtime; onnxruntime: its own, which write into the cache in place "
         "(default: standard, and onnxruntime with --for genai)",
     )
+    how.add_argument(
+        "--processor",
+        choices=["x86_64", "aarch64", "any"],
+        help="what onnxruntime's own operators are laid out for; others run the file too (default: this machine's)",
+    )
     how.add_argument("--weights", choices=["copy", "link"], default="copy", help="link: point into the checkpoint")
     how.add_argument(
         "--external-data",

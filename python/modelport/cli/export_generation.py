@@ -16,7 +16,7 @@ from ..base.printable import python_text, shell_quote
 from .calibration_file import read_texts
 from .companions import copy_companions
 from .console import Console
-from .inspect_artifact import limit_lines, linked_text, size_text
+from .inspect_artifact import limit_lines, linked_text, processor_lines, size_text
 from .outcome import Export, Told, refuse_difference
 from .quantization_arguments import Variant
 
@@ -120,7 +120,7 @@ def _told(args: Any, parts: Any, staging: Staging, report: Any, variant: Variant
     lines.append(", ".join(f"{name}: {count} nodes" for name, count in nodes.items()) + stay)
     if report is None:
         lines.append("what it generates was not compared with the model")
-    lines += limit_lines(graphs.values())
+    lines += [*processor_lines(graphs.values()), *limit_lines(graphs.values())]
     data = {
         "files": sizes,
         "nodes": nodes,

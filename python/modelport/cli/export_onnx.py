@@ -25,7 +25,7 @@ from . import export_generation
 from .calibration_file import read_samples
 from .companions import copy_companions, write_contract
 from .console import Console, note_code
-from .inspect_artifact import limit_lines, linked_text, size_text
+from .inspect_artifact import limit_lines, linked_text, processor_lines, size_text
 from .interrupt import interruptible
 from .model_folder import fetch_model
 from .outcome import Export, Told, refuse_difference, tell
@@ -154,6 +154,7 @@ def _loading(args: Any, console: Console, folder: Path) -> tuple[Any, Any]:
         limits_in_graph=args.limits_in_graph,
         join_lists=args.join_lists,
         operators=args.operators or ("onnxruntime" if args.client == "genai" else "standard"),
+        processor=args.processor,
     )
 
 
@@ -200,7 +201,7 @@ def _told(args: Any, program: Any, staging: Staging, report: Any) -> Told:
     lines.append(f"wrote {written}, opset {program.opset}, {nodes} nodes{stay}")
     if report is None:
         lines.append("the values were not compared with the model's")
-    lines += limit_lines([graph])
+    lines += [*processor_lines([graph]), *limit_lines([graph])]
     data = {
         "files": sizes,
         "opset": program.opset,

@@ -11,6 +11,7 @@ from ..base.printable import one_line
 from .console import Console
 
 _TOP = 10
+_SINGLE_TOKENS = "attention of single tokens for "  # a fusion, by a processor's name
 _SMALL = 1 << 20  # bytes of weights that are not worth a word
 
 
@@ -123,6 +124,16 @@ def linked_text(artifacts: Iterable[Artifact]) -> str:
         return "; the checkpoint has the weights in another form: they are copied"
     more = f", but for {size_text(own)}" if own > _SMALL else ""
     return f"; the weights stay in the files of the checkpoint{more}"
+
+
+def processor_lines(artifacts: Iterable[Artifact]) -> list[str]:
+    """Which processor the files are laid out for, where they are for one."""
+    rows = [row for artifact in artifacts for row in json.loads(artifact.note("fusions") or "[]")]
+    made = {row["fusion"] for row in rows if not row["why_not"]}
+    found = {name.removeprefix(_SINGLE_TOKENS) for name in made if name.startswith(_SINGLE_TOKENS)}
+    return [
+        f"laid out for {name} processors; others run it too, slower after long texts (--processor)" for name in found
+    ]
 
 
 def limit_lines(artifacts: Iterable[Artifact]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import platform
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -89,6 +90,17 @@ class DynamoConfig(ExportConfigMixin):
             raise problem("E0319", what, "export without quantizer, then quantize the artifact")
 
 
+PROCESSORS = ("x86_64", "aarch64", "any")
+_ALSO_CALLED = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def this_processor() -> str:
+    """The kind of processor that this machine has, as `processor` names it."""
+    machine = platform.machine().lower()
+    name = _ALSO_CALLED.get(machine, machine)
+    return name if name in PROCESSORS else "any"
+
+
 @dataclasses.dataclass
 class OnnxConfig(DynamoConfig):
     """How to export to ONNX.
@@ -108,7 +120,9 @@ class OnnxConfig(DynamoConfig):
     they then fail where the model was not captured for what they are given.
     `operators="onnxruntime"` uses that runtime's own operators where they are faster, for caches above all, which it
     then writes into instead of copying them; "standard" ones run anywhere. `context_length` is the number of tokens
-    that tables of positions are made for (default: what the model's config says).
+    that tables of positions are made for (default: what the model's config says). `processor` is the one that these
+    operators are laid out for: "x86_64", where a token by itself then attends by products that use AVX, "aarch64", or
+    "any" (default: this machine's). Others run the file too, with the same values.
     `dtype="int4"` or `"int8"` (also called "q4" and "q8"; "q4f16" has all else in fp16) stores weights of products and
     embeddings in so few bits, for kernels of onnxruntime's;
     `quantization={"block_size": 32, "symmetric": True, "accuracy_level": 4, "method": "search"}` says how, and its
@@ -133,6 +147,7 @@ class OnnxConfig(DynamoConfig):
     limits_in_graph: bool = False
     operators: str = "standard"
     context_length: int | None = None
+    processor: str | None = None
     quantization: Any = None
     calibration: Any = None
 
@@ -154,6 +169,9 @@ class OnnxConfig(DynamoConfig):
         if self.operators not in ("standard", "onnxruntime"):
             what = f"operators={self.operators!r} are none that can be written"
             raise problem("E0306", what, "operators='standard' or 'onnxruntime'")
+        if self.processor not in (None, *PROCESSORS):
+            what = f"processor={self.processor!r} is none that files are laid out for"
+            raise problem("E0306", what, f"one of {', '.join(map(repr, PROCESSORS))}; 'any' for all others")
         if isinstance(self.names, str) and self.names != "transformers":
             ways = ("names='transformers'", "names={'logits': 'scores'} renames single ones")
             raise problem("E0306", f"names={self.names!r} are nobody's that we know", *ways)

@@ -26,7 +26,7 @@ from ..capturing.captured import Captured
 from ..lazy.captured import CheckpointCaptured, LazyCaptured, WeightStreams
 from ..runtimes.onnxruntime import run_session, shape_of, to_numpy
 from ..runtimes.sessions import quiet_session
-from .configs import OnnxConfig
+from .configs import OnnxConfig, this_processor
 from .input_facts import Facts
 from .linked import linked
 from .onnx_names import axis_names, check_names, input_name, leaf_paths, output_names, told_apart
@@ -81,6 +81,7 @@ class OnnxProgram:
             "limits_in_graph": self.config.limits_in_graph,
             "last_logits": self.config.last_logits,
             "operators": self.config.operators,
+            "processor": self.config.processor or this_processor(),
             "context_length": self.config.context_length or 0,
             "quantization": self._quantization_settings(),
         }

@@ -5,7 +5,7 @@
 #include <protozero/pbf_builder.hpp>
 #include <set>
 
-#include "backends/onnx/loop_body.h"
+#include "backends/onnx/inner_graph.h"
 #include "backends/onnx/proto.h"
 
 namespace modelport::onnx {
@@ -17,17 +17,6 @@ void add_entry(std::string& data, std::string_view key, std::string_view value) 
   pbf_builder<proto::Entry> entry(data);
   entry.add_string(proto::Entry::key, key.data(), key.size());
   entry.add_string(proto::Entry::value, value.data(), value.size());
-}
-
-/// "onnx.MatMul" is of the default domain, "com.microsoft.FusedMatMul" of com.microsoft.
-struct OpName {
-  std::string_view domain;
-  std::string_view type;
-};
-OpName split(std::string_view op) {
-  const std::size_t dot = op.rfind('.');
-  const std::string_view domain = op.substr(0, dot);
-  return {domain == "onnx" ? std::string_view() : domain, op.substr(dot + 1)};
 }
 
 class AttributeText {
@@ -91,6 +80,19 @@ std::string opset_message(std::string_view domain, std::int64_t version) {
 
 }  // namespace
 
+OpName op_name(std::string_view op) {
+  const std::size_t dot = op.rfind('.');
+  if (dot == std::string_view::npos) return {{}, op};
+  const std::string_view domain = op.substr(0, dot);
+  return {domain == "onnx" ? std::string_view() : domain, op.substr(dot + 1)};
+}
+
+std::string attribute_message(const std::string& name, const ir::Arg& value) {
+  std::string data;
+  AttributeText(data, name).add(value);
+  return data;
+}
+
 std::string model_fields(const OnnxRequest& request) {
   std::string data;
   pbf_builder<proto::Model> model(data);
@@ -98,9 +100,12 @@ std::string model_fields(const OnnxRequest& request) {
   model.add_string(proto::Model::producer_name, "modelport");
   model.add_string(proto::Model::producer_version, request.options.producer_version);
   model.add_message(proto::Model::opset_import, opset_message("", request.options.opset));
-  std::set<std::string_view> domains;
-  for (const ir::Node& node : request.graph.nodes()) domains.insert(split(node.op).domain);
-  for (const std::string_view domain : domains) {
+  std::set<std::string> domains;
+  for (const ir::Node& node : request.graph.nodes()) {
+    domains.emplace(op_name(node.op).domain);
+    for (const std::string& op : inner_operators(node)) domains.emplace(op_name(op).domain);
+  }
+  for (const std::string& domain : domains) {
     if (!domain.empty()) model.add_message(proto::Model::opset_import, opset_message(domain, 1));
   }
   for (const auto& [key, value] : request.options.metadata) {
@@ -111,21 +116,34 @@ std::string model_fields(const OnnxRequest& request) {
   return data;
 }
 
+namespace {
+
 /// How many outputs after the first one are not asked for.
 constexpr std::string_view kLeftOut = "outputs_left_out";
 
+std::vector<std::string> attributes_of(const ir::Graph& graph, const ir::Node& node,
+                                       const ValueNames& names) {
+  if (has_inner_graphs(node)) return inner_graph_attributes(graph, node, names);
+  std::vector<std::string> attributes;
+  for (const ir::NamedArg& named : node.args) {
+    if (named.name != "inputs" && named.name != kLeftOut)
+      attributes.push_back(attribute_message(named.name, named.arg));
+  }
+  return attributes;
+}
+
+}  // namespace
+
 std::string node_message(const ir::Graph& graph, ir::NodeId id, const ValueNames& names) {
   const ir::Node& node = graph.node(id);
-  const OpName op = split(node.op);
+  const OpName op = op_name(node.op);
   const ir::Place& place = graph.place(node.place);
   std::string data;
   pbf_builder<proto::Node> builder(data);
-  for (const ir::NamedArg& named : node.args) {
-    if (named.name != "inputs") continue;
-    for (const ir::Arg& item : *named.arg.get<ir::ArgList>()) {
-      const ir::ValueId* value = item.get<ir::ValueId>();
-      builder.add_string(proto::Node::input, value == nullptr ? std::string() : names.of(*value));
-    }
+  for (std::size_t i = 0; i < outer_input_count(node); ++i) {
+    const ir::Arg& input = (*node.find("inputs")->get<ir::ArgList>())[i];
+    const ir::ValueId* value = input.get<ir::ValueId>();
+    builder.add_string(proto::Node::input, value == nullptr ? std::string() : names.of(*value));
   }
   const ir::Arg* left_out = node.find(kLeftOut);
   for (const ir::ValueId result : node.results) {
@@ -138,14 +156,8 @@ std::string node_message(const ir::Graph& graph, ir::NodeId id, const ValueNames
   builder.add_string(proto::Node::name,
                      fmt::format("{}/{}_{}", place.module_path, op.type, id.index));
   builder.add_string(proto::Node::op_type, op.type.data(), op.type.size());
-  const bool is_loop = node.op == kScan;
-  for (const ir::NamedArg& named : is_loop ? scan_attributes(node) : node.args) {
-    if (named.name == "inputs" || named.name == kLeftOut) continue;
-    std::string attribute;
-    AttributeText(attribute, named.name).add(named.arg);
+  for (const std::string& attribute : attributes_of(graph, node, names))
     builder.add_message(proto::Node::attribute, attribute);
-  }
-  if (is_loop) builder.add_message(proto::Node::attribute, body_attribute(graph, node, names));
   if (!op.domain.empty())
     builder.add_string(proto::Node::domain, op.domain.data(), op.domain.size());
   if (place.where.known()) {

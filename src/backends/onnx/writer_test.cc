@@ -110,6 +110,26 @@ TEST_CASE("weights of the same contents are stored once") {
   CHECK(concat->inputs == std::vector<std::string>{"copy", "copy"});
 }
 
+TEST_CASE("branches are graphs in the node, which see the values around it") {
+  const ir::Graph graph = ir::parse_graph(
+      "graph g(%c: bool[1], %x: f32[b, 4], %y: f32[b, 4])\n  where b in 1.. = 2\n{\n"
+      "  %1, %2 = onnx.If(inputs=[%c, %x, %y], then=[\"half = Clip(input_1, , input_2)\", "
+      "\"result_0, result_1 = com.microsoft.Pair(half) {axis=-1, factor=0.5}\"], "
+      "else=[\"result_0 = Neg(input_1)\", \"result_1 = Abs(input_2)\"]) : f32[b, 4], f32[b, 4]\n"
+      "  return a = %1, b = %2\n}\n");
+  const weights::WeightStore weights;
+  const std::string bytes = onnx_bytes({.graph = graph, .weights = weights, .options = {}});
+  const ModelSummary model = read(bytes);
+  const std::map<std::string, std::size_t> wanted{
+      {"Abs", 1}, {"Clip", 1}, {"If", 1}, {"Neg", 1}, {"com.microsoft.Pair", 1}};
+  CHECK(model.operators == wanted);
+  const auto is_own = [](const auto& set) { return set.first == "com.microsoft"; };
+  CHECK(std::ranges::any_of(model.opsets, is_own));  // which only a branch has
+  REQUIRE(model.nodes.size() == 1);
+  CHECK(model.nodes[0].inputs == std::vector<std::string>{"c"});
+  CHECK(bytes.find("then/half") != std::string::npos);
+}
+
 TEST_CASE("the same graph gives the same bytes, with names, axes and lines") {
   const ir::Graph graph = ir::parse_graph(kModel);
   const weights::WeightStore weights = store();

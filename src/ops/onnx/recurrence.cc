@@ -12,7 +12,7 @@ namespace modelport::ops::onnx {
 namespace {
 
 /// How the state goes on, of `state`, the decay (`slice_0`) and the input (`slice_1`), in lines of
-/// a body (backends/onnx/loop_body.h); and where it begins.
+/// a body (backends/onnx/inner_graph.h); and where it begins.
 struct Loop {
   std::vector<std::string> body;
   double start;
