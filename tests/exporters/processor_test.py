@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 import tiny_checkpoints
 import torch
@@ -48,15 +47,11 @@ def test_other_processors_get_no_branch() -> None:
 
 
 def test_in_fp16_attention_stays_as_it_is_and_the_file_says_why() -> None:
-    program = program_of("llama", "x86_64", dtype="fp16")
+    program = exported(made("llama").half(), processor="x86_64")["model"]
     assert not lines_of_branches(program)
     assert ("attention of single tokens for x86_64", "the kernel has other products in this type") in {
         (fusion, why) for fusion, why, _ in program.graph.fusions()
     }
-
-
-def test_the_file_is_well_formed() -> None:
-    onnx.checker.check_model(program_of("gemma3", "x86_64").model_proto, full_check=True)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +63,9 @@ def test_without_a_word_it_is_this_machine(machine: str, has_branches: bool, mon
 
 
 def test_a_processor_that_nothing_is_laid_out_for_is_refused() -> None:
-    with pytest.raises(ExportError, match=r"E0306.*processor='z80'.*'x86_64', 'aarch64', 'any'"):
+    with pytest.raises(
+        ExportError, match=r"(?s)E0306.*processor='z80' is none.*'x86_64' or 'aarch64'; 'any' for all others"
+    ):
         OnnxConfig(processor="z80")
 
 

@@ -171,7 +171,7 @@ class OnnxConfig(DynamoConfig):
             raise problem("E0306", what, "operators='standard' or 'onnxruntime'")
         if self.processor not in (None, *PROCESSORS):
             what = f"processor={self.processor!r} is none that files are laid out for"
-            raise problem("E0306", what, f"one of {', '.join(map(repr, PROCESSORS))}; 'any' for all others")
+            raise problem("E0306", what, "processor='x86_64' or 'aarch64'; 'any' for all others")
         if isinstance(self.names, str) and self.names != "transformers":
             ways = ("names='transformers'", "names={'logits': 'scores'} renames single ones")
             raise problem("E0306", f"names={self.names!r} are nobody's that we know", *ways)
