@@ -2,7 +2,7 @@
 // block. For many tokens that is quick; for one it is code that any x86_64 processor runs. Where
 // there are sinks the kernel takes MLAS's products instead, which know AVX: of one row they do if
 // no factor is left to them (sgemm.cpp: M == 1, alpha == 1). So a token by itself gets sinks that
-// add nothing, and its query is scaled before. On ARM the blocks are the quicker way.
+// add nothing, and its query is scaled before. For ARM MLAS has no such products of keys.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -131,9 +131,7 @@ def processor_lines(artifacts: Iterable[Artifact]) -> list[str]:
     rows = [row for artifact in artifacts for row in json.loads(artifact.note("fusions") or "[]")]
     made = {row["fusion"] for row in rows if not row["why_not"]}
     found = {name.removeprefix(_SINGLE_TOKENS) for name in made if name.startswith(_SINGLE_TOKENS)}
-    return [
-        f"laid out for {name} processors; others run it too, slower after long texts (--processor)" for name in found
-    ]
+    return [f"laid out for {name} processors (--processor); others run it too" for name in found]
 
 
 def limit_lines(artifacts: Iterable[Artifact]) -> list[str]:
