@@ -63,9 +63,7 @@ def test_without_a_word_it_is_this_machine(machine: str, has_branches: bool, mon
 
 
 def test_a_processor_that_nothing_is_laid_out_for_is_refused() -> None:
-    with pytest.raises(
-        ExportError, match=r"(?s)E0306.*processor='z80' is none.*'x86_64' or 'aarch64'; 'any' for all others"
-    ):
+    with pytest.raises(ExportError, match=r"(?s)E0306.*processor='z80' is none.*processor='x86_64' or"):
         OnnxConfig(processor="z80")
 
 

@@ -42,7 +42,7 @@ def logits_of_steps(program: Any, ids: torch.Tensor, lengths: list[int]) -> torc
         name: torch.zeros([0 if isinstance(size, str) else size for size in sizes])
         for name, sizes in states_of(program, rows).items()
     }
-    in_place = "GroupQueryAttention" in operators_of(program)
+    in_place = "GroupQueryAttention" in str(program.graph)
     for length in lengths:
         piece = {
             "input_ids": ids[:, seen : seen + length],

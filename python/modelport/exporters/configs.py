@@ -91,6 +91,11 @@ class DynamoConfig(ExportConfigMixin):
 
 
 PROCESSORS = ("x86_64", "aarch64", "any")
+_CHOICES: dict[str, tuple[str | None, ...]] = {
+    "operators": ("standard", "onnxruntime"),
+    "processor": (None, *PROCESSORS),
+    "weights": ("copy", "link"),
+}
 _ALSO_CALLED = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -166,17 +171,13 @@ class OnnxConfig(DynamoConfig):
         if self.quantization is not None and self.weights == "link":
             what = "weights in few bits are none that the checkpoint has, to point at"
             raise problem("E0319", what, "weights='copy', or --weights copy")
-        if self.operators not in ("standard", "onnxruntime"):
-            what = f"operators={self.operators!r} are none that can be written"
-            raise problem("E0306", what, "operators='standard' or 'onnxruntime'")
-        if self.processor not in (None, *PROCESSORS):
-            what = f"processor={self.processor!r} is none that files are laid out for"
-            raise problem("E0306", what, "processor='x86_64' or 'aarch64'; 'any' for all others")
+        for name, choices in _CHOICES.items():
+            if (given := getattr(self, name)) not in choices:
+                ways = " or ".join(f"{name}={choice!r}" for choice in choices)
+                raise problem("E0306", f"{name}={given!r} is none of what there is to choose from", ways)
         if isinstance(self.names, str) and self.names != "transformers":
             ways = ("names='transformers'", "names={'logits': 'scores'} renames single ones")
             raise problem("E0306", f"names={self.names!r} are nobody's that we know", *ways)
-        if self.weights not in ("copy", "link"):
-            raise problem("E0306", f"weights={self.weights!r} is no way to keep weights", "weights='copy' or 'link'")
 
 
 @dataclasses.dataclass
