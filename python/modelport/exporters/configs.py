@@ -173,8 +173,8 @@ class OnnxConfig(DynamoConfig):
             raise problem("E0319", what, "weights='copy', or --weights copy")
         for name, choices in _CHOICES.items():
             if (given := getattr(self, name)) not in choices:
-                ways = " or ".join(f"{name}={choice!r}" for choice in choices)
-                raise problem("E0306", f"{name}={given!r} is none of what there is to choose from", ways)
+                way_out = " or ".join(f"{name}={choice!r}" for choice in choices)
+                raise problem("E0306", f"{name}={given!r} is none of what there is to choose from", way_out)
         if isinstance(self.names, str) and self.names != "transformers":
             ways = ("names='transformers'", "names={'logits': 'scores'} renames single ones")
             raise problem("E0306", f"names={self.names!r} are nobody's that we know", *ways)
