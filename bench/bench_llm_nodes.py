@@ -60,13 +60,14 @@ class File:
         events: list[dict[str, Any]] = json.loads(Path(self.session.end_profiling()).read_text())
         events = [one for one in events if one.get("cat") == "Node" and one["name"].endswith("_kernel_time")]
         best: dict[str, tuple[str, float]] = {}
-        inside: list[dict[str, Any]] = []  # of branches: they end before the node that has them
+        ended: list[dict[str, Any]] = []  # nodes of a branch end before the one that has it, and begin after it
         for event in sorted(events, key=lambda one: one["ts"] + one["dur"]):
-            kind: str = event["args"]["op_name"]
-            inner = [one for one in inside if one["ts"] >= event["ts"]] if kind == "If" else []
-            found = (kind, (event["dur"] - sum(one["dur"] for one in inner)) / 1e6)
+            inside_us = 0
+            while ended and ended[-1]["ts"] >= event["ts"]:
+                inside_us += ended.pop()["dur"]
+            found = (event["args"]["op_name"], (event["dur"] - inside_us) / 1e6)
             best[event["name"]] = min(best.get(event["name"], found), found)
-            inside = [*inside[-3:], event]
+            ended.append(event)
         return list(best.values())
 
 

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "ir/lexical.h"
+#include "passes/onnx_passes.h"
 #include "passes/rebuild.h"
 #include "passes/rewrite.h"
 #include "passes/runtime_fusions.h"
@@ -156,38 +157,29 @@ class SingleTokens {
     return known->second;
   }
 
-  ir::ValueId number(double value) {
-    const auto [known, is_new] = numbers_.try_emplace(value);
-    if (is_new) known->second = rebuild_.number(value, Dtype::f32);
-    return known->second;
-  }
+  ir::ValueId number(double value) { return rebuild_.number(value, Dtype::f32); }
 
   ir::ValueId no_sinks(const shape::Int& heads) {
-    const auto [known, is_new] = no_sinks_.try_emplace(heads.constant().value());
-    if (is_new) {
-      const ir::Arg none{-std::numeric_limits<double>::infinity()};
-      const auto count = static_cast<std::size_t>(known->first);
-      known->second = rebuild_.emit("onnx.Constant", {},
-                                    {{"dtype", {Dtype::f32}},
-                                     {"shape", {ir::ArgList{{heads}}}},
-                                     {"values", {ir::ArgList(count, none)}}},
-                                    {Dtype::f32, {heads}}, {});
-    }
-    return known->second;
+    const ir::Arg none{-std::numeric_limits<double>::infinity()};
+    const auto count = static_cast<std::size_t>(heads.constant().value());
+    return rebuild_.emit("onnx.Constant", {},
+                         {{"dtype", {Dtype::f32}},
+                          {"shape", {ir::ArgList{{heads}}}},
+                          {"values", {ir::ArgList(count, none)}}},
+                         {Dtype::f32, {heads}}, {});
   }
 
   const ir::Graph& graph_;
   FusionContext& context_;
   Rebuild rebuild_;
   std::map<std::string, ir::ValueId> single_;  // by the number of tokens
-  std::map<double, ir::ValueId> numbers_;
-  std::map<std::int64_t, ir::ValueId> no_sinks_;  // by the number of heads
 };
 
 }  // namespace
 
 void attend_single_tokens(ir::Graph& graph, FusionContext& context) {
   graph = SingleTokens(graph, context).run();
+  share_common(graph);  // layers have their factor and their sinks alike
 }
 
 }  // namespace modelport::passes

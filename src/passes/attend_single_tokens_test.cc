@@ -36,13 +36,15 @@ Changed changed(const Attention& attention) {
       "  where b in 1.. = 2, s in 1.. = 3, c in 1.. = 8, t in 1.. = 4\n"
       "  weights @sinks: {0}[4]\n{{\n";
   constexpr std::string_view kLayer =
-      "  %a{3}, %b{3}, %c{3} = com.microsoft.GroupQueryAttention(inputs=[%q, %k, %v, %pk, %pv, "
+      "  %a{3}, %b{3}, %c{3} = com.microsoft.GroupQueryAttention(inputs=[%{4}, %k, %v, %pk, %pv, "
       "%last, %total{1}], {2}) : {0}[b, s, 64], {0}[b, 2, c, 16], {0}[b, 2, c, 16]\n";
   std::string text = fmt::format(kHead, attention.dtype);
   for (int i = 0; i < attention.layers; ++i)
-    text += fmt::format(kLayer, attention.dtype, attention.more_inputs, attention.attributes, i);
+    text += fmt::format(kLayer, attention.dtype, attention.more_inputs, attention.attributes, i,
+                        i == 0 ? "q" : fmt::format("a{}", i - 1));
   FusionContext context;
-  ir::Graph graph = ir::parse_graph(text + "  return y = %a0, k = %b0, v = %c0\n}\n");
+  ir::Graph graph = ir::parse_graph(
+      text + "  return y = %a" + fmt::format("{}, k = %b0, v = %c0\n}}\n", attention.layers - 1));
   attend_single_tokens(graph, context);
   ir::verify(graph);
   return {ir::print(graph), context.notes};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <protozero/pbf_builder.hpp>
 
@@ -17,7 +16,7 @@ namespace {
 using protozero::pbf_builder;
 using Named = std::function<std::string(std::string_view)>;
 
-constexpr std::array<std::string_view, 2> kBranches{"then", "else"};
+constexpr std::string_view kThen = "then", kElse = "else", kBody = "body";
 
 /// `names = Operator(names) {attribute=number}`.
 struct Line {
@@ -60,16 +59,16 @@ Line parsed(std::string_view text) {
   return line;
 }
 
-std::vector<Line> lines_of(const ir::Node& node, std::string_view branch) {
+std::vector<Line> lines_of(const ir::Node& node, std::string_view graph) {
   std::vector<Line> lines;
-  for (const ir::Arg& text : *node.find(branch)->get<ir::ArgList>()) {
+  for (const ir::Arg& text : *node.find(graph)->get<ir::ArgList>()) {
     lines.push_back(parsed(*text.get<std::string>()));
   }
   return lines;
 }
 
 std::vector<Line> lines_of_body(const ir::Node& node) {
-  std::vector<Line> lines = lines_of(node, "body");
+  std::vector<Line> lines = lines_of(node, kBody);
   const auto keeps = [](const Line& line) { return line.results.front() == "kept"; };
   if (std::ranges::none_of(lines, keeps)) lines.push_back({{"kept"}, "Identity", {"next"}, {}});
   return lines;
@@ -142,7 +141,7 @@ std::vector<std::string> attributes_of_scan(const ir::Graph& graph, const ir::No
   const std::int64_t place = *axis.get<shape::Int>()->constant();
   const ir::TensorType state = type(node.results[0]);
   InnerGraph body{
-      .attribute = "body",
+      .attribute = kBody,
       .lines = lines_of_body(node),
       .inputs = {{"state", state}},
       .outputs = {{"next", state}, {"kept", at_one_place(type(node.results[1]), place)}}};
@@ -160,7 +159,7 @@ std::vector<std::string> attributes_of_if(const ir::Graph& graph, const ir::Node
                                           const ValueNames& names) {
   const std::string own = names.of(node.results[0]);
   std::vector<std::string> attributes;
-  for (const std::string_view branch : kBranches) {
+  for (const std::string_view branch : {kThen, kElse}) {
     // A branch sees the values around it by their names.
     const Named named = [&](std::string_view name) {
       constexpr std::string_view kInput = "input_";
@@ -183,10 +182,10 @@ std::vector<std::string> attributes_of_if(const ir::Graph& graph, const ir::Node
 
 bool has_inner_graphs(const ir::Node& node) { return node.op == kScan || node.op == kIf; }
 
-std::size_t outer_input_count(const ir::Node& node) {
-  const ir::Arg* inputs = node.find("inputs");
-  if (inputs == nullptr) return 0;
-  return node.op == kIf ? 1 : inputs->get<ir::ArgList>()->size();
+std::span<const ir::Arg> outer_inputs(const ir::Node& node) {
+  if (node.find("inputs") == nullptr) return {};
+  const std::span<const ir::Arg> inputs = inputs_of(node);
+  return node.op == kIf ? inputs.first(1) : inputs;
 }
 
 std::vector<std::string> inner_graph_attributes(const ir::Graph& graph, const ir::Node& node,
@@ -200,9 +199,10 @@ std::vector<std::string> inner_graph_attributes(const ir::Graph& graph, const ir
 
 std::vector<std::string> inner_operators(const ir::Node& node) {
   std::vector<std::string> operators;
-  for (const std::string_view branch : kBranches) {
-    if (node.op != kIf) break;
-    for (Line& line : lines_of(node, branch)) operators.push_back(std::move(line.op));
+  if (!has_inner_graphs(node)) return operators;
+  for (const std::string_view graph : {kThen, kElse, kBody}) {
+    if (node.find(graph) == nullptr) continue;
+    for (Line& line : lines_of(node, graph)) operators.push_back(std::move(line.op));
   }
   return operators;
 }

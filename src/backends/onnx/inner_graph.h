@@ -2,6 +2,7 @@
 // are lines of text; the file wants graphs in the node.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,8 @@ inline constexpr std::string_view kScan = "onnx.Scan";
 inline constexpr std::string_view kIf = "onnx.If";
 
 bool has_inner_graphs(const ir::Node& node);
-/// How many of its inputs the file names at the node; those after them are read by branches.
-std::size_t outer_input_count(const ir::Node& node);
+/// Those of its inputs that the file names at the node; branches read the ones after them.
+std::span<const ir::Arg> outer_inputs(const ir::Node& node);
 /// AttributeProto of each attribute.
 std::vector<std::string> inner_graph_attributes(const ir::Graph& graph, const ir::Node& node,
                                                 const ValueNames& names);

@@ -140,8 +140,7 @@ std::string node_message(const ir::Graph& graph, ir::NodeId id, const ValueNames
   const ir::Place& place = graph.place(node.place);
   std::string data;
   pbf_builder<proto::Node> builder(data);
-  for (std::size_t i = 0; i < outer_input_count(node); ++i) {
-    const ir::Arg& input = (*node.find("inputs")->get<ir::ArgList>())[i];
+  for (const ir::Arg& input : outer_inputs(node)) {
     const ir::ValueId* value = input.get<ir::ValueId>();
     builder.add_string(proto::Node::input, value == nullptr ? std::string() : names.of(*value));
   }
