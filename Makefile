@@ -263,7 +263,7 @@ bench-generate: build $(VENV)/.bench
 
 # Both run, whatever the first one misses.
 bench-llm: build $(VENV)/.bench
-	$(PY) bench/bench_llm.py; missed=$$?; $(PY) bench/bench_encoders.py && exit $$missed
+	missed=0; $(PY) bench/bench_llm.py || missed=$$?; $(PY) bench/bench_encoders.py && exit $$missed
 
 bench-encoders: build $(VENV)/.bench
 	$(PY) bench/bench_encoders.py

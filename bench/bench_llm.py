@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from bench_onnx import in_own_process, whole_command
 from llm_players import BURST_OF_LONG, LATE, THREADS, Player, readings, turns_of
-from requirements import Requirements, seconds, shown
+from requirements import Requirements, Stolen, seconds, shown
 
 LEAST_EXPORT_RATIO = 4.0  # of the builder's time, int4 and linked fp32
 MOST_MEMORY = 0.25  # of the builder's peak
@@ -64,10 +64,11 @@ def exports(home: Path, requirements: Requirements) -> None:
         ours = ["modelport", "export", "onnx", str(checkpoint), str(home / f"ours-{dtype}"), "--for", "genai"]
         builder = ["onnxruntime_genai.models.builder", "-i", str(checkpoint), "-e", "cpu"]
         builder += ["-o", str(home / f"theirs-{dtype}"), "-p", dtype, "-c", str(home / "cache")]
+        stolen = Stolen()
         # Twice each, in turns, and the quicker one counts: what else the machine does only adds to a time.
         runs = [(whole_command([*ours, "--no-check", *flags]), whole_command(builder)) for _ in range(2)]
         (mine, my_peak), (theirs, their_peak) = map(min, zip(*runs, strict=True))
-        print(f"\n{dtype}{' (ours linked)' if dtype == 'fp32' else ''}: export", flush=True)
+        print(f"\n{dtype}{' (ours linked)' if dtype == 'fp32' else ''}: export{stolen}", flush=True)
         print(f"  modelport        {shown(mine):>12}  {my_peak:8,.0f} MiB")
         print(f"  genai's builder  {shown(theirs):>12}  {their_peak:8,.0f} MiB")
         ratio, share = theirs / mine, my_peak / their_peak
@@ -181,10 +182,11 @@ def ratios(mine: list[Rates], theirs: list[Rates], key: str) -> list[float]:
 
 def speeds(name: str, folders: dict[str, Path], size: Size, requirements: Requirements) -> None:
     length, tokens, rounds = size
+    stolen = Stolen()
     found = rates_in_rounds(folders, length, tokens, rounds)
-    bandwidth = measure_bandwidth()
+    taken, bandwidth = str(stolen), measure_bandwidth()
     print(f"\n{name}, prompt of {length}, {tokens} tokens after it: tokens per second", end="")
-    print(f"; memory is read at {bandwidth / 1e9:.1f} GB/s", flush=True)
+    print(f"; memory is read at {bandwidth / 1e9:.1f} GB/s{taken}", flush=True)
     for who, rates in found.items():
         prefill = max(every(rates, "prefill"))
         decode = median(every(rates, "whole" if tokens > LATE else "decode"))

@@ -47,3 +47,22 @@ def shown(time_s: float) -> str:
 def peak_mib() -> float:
     """Of this program alone: getrusage remembers the process that started it."""
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024
+
+
+class Stolen:
+    """What the host of a virtual machine gave to others, from here on: with much of it a time says little."""
+
+    def __init__(self) -> None:
+        self._before = self._ticks()
+
+    @staticmethod
+    def _ticks() -> list[int]:
+        found = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+        return [int(ticks) for ticks in found]
+
+    def __str__(self) -> str:
+        """For the end of a line; empty where it is next to nothing."""
+        spent = [now - then for now, then in zip(self._ticks(), self._before, strict=True)]
+        _, _, _, idle, waiting, _, _, stolen = spent
+        share = stolen / max(sum(spent) - idle - waiting, 1)  # of what was asked for
+        return f"; the host took {share:.0%} of the processors" if share >= 0.01 else ""
